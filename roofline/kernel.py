@@ -30,6 +30,8 @@ AXES: Mapping[str, str] = {
     "h": "heads", "H": "kernel_heads", "g": "kv_heads", "e": "head_dim",
     "d": "latent", "q": "q_latent", "r": "rope", "n": "nope", "v": "value",
     "i": "index_heads", "j": "index_head_dim", "m": "hidden", "f": "ffn",
+    "a": "routed_tokens", "x": "distinct_experts", "z": "state_heads", "G": "state_groups", "y": "state_key",
+    "u": "state_value", "c": "conv", "o": "conv_channels", "l": "chunk",
 }  # fmt: skip
 RESOURCES = ("tensor", "vector", "exp", "read", "write", "link")
 QUANTITIES = ("flops", "vector_flops", "exps", "bytes", "intensity")
@@ -139,7 +141,7 @@ class Cost:
     @property
     def free_symbols(self) -> set[sp.Symbol]:
         """Every quantity that the totals still depend on."""
-        return set().union(*(self.total(r).free_symbols for r in RESOURCES))
+        return set().union(*(size.free_symbols for k in self.kernels for _, size in k.parts()))
 
 
 class Kernel(Cost):

@@ -4,6 +4,7 @@ A kernel keeps several units busy at once.  Each is a *leg*: its work over its r
 
     tensor   flops / peak            vector   vector_flops / vector_peak
     exp      exps / exp_rate         memory   bytes / bandwidth
+    link     link_bytes / link_bandwidth (collectives)
 
 `time_lower` is the longest leg (everything else hidden behind it), `time_upper` the sum of the legs (nothing
 overlapped).  Both are bounds from the roofs; launch gaps and achieved rates are not in them.  Kernels that run one
@@ -32,8 +33,9 @@ LEGS = {  # leg -> (total of the kernel, rate of the chip)
     "vector": ("vector_flops", "vector_peak"),
     "exp": ("exps", "exp_rate"),
     "memory": ("bytes", "bandwidth"),
+    "link": ("link_bytes", "link_bandwidth"),
 }
-BOUNDS = {"tensor": "compute", "vector": "vector unit", "exp": "special-function unit", "memory": "memory"}
+BOUNDS = {"tensor": "compute", "vector": "vector unit", "exp": "special-function unit", "memory": "memory", "link": "link"}
 
 
 def ridge() -> Expr:
@@ -48,8 +50,13 @@ def attainable() -> Expr:
 
 def legs(kernel: Kernel, without: Collection[str] = ()) -> dict[str, Expr]:
     """Time of each leg that the kernel uses [s]; `without` names legs whose rate is not known."""
-    work = {leg: (kernel.quantity(total), getattr(sym, rate)) for leg, (total, rate) in LEGS.items() if leg not in without}
+    work = {leg: (_work(kernel, total), getattr(sym, rate)) for leg, (total, rate) in LEGS.items() if leg not in without}
     return {leg: amount / rate for leg, (amount, rate) in work.items() if amount != 0}
+
+
+def _work(kernel: Kernel, total: str) -> Expr:
+    """A total of the kernel; link bytes are no quantity of a kernel that computes, so they are asked for here only."""
+    return kernel.total("link") if total == "link_bytes" else kernel.quantity(total)
 
 
 def time_lower(cost: Cost, without: Collection[str] = ()) -> Expr:

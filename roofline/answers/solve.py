@@ -1,0 +1,148 @@
+"""`roofline solve`: any quantity of any kernel, solved for any unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from roofline import glossary, law
+from roofline.answer import Answer, Column, Section
+from roofline.answers.common import chosen, leg_rates, rates, roof_for
+from roofline.errors import BadValue, UnknownName
+from roofline.kernel import Cost
+from roofline.kernels import kernel as find_kernel
+from roofline.phases import on_phase
+from roofline.solver import TARGETS, Solution, solve_cost
+from roofline.symbols import sym
+from roofline.units import number
+
+_COLUMNS = (
+    Column("hardware", "accelerator"),
+    Column("roof", "roof"),
+    Column("unknown", "unknown"),
+    Column("value", "value", show=lambda v: number(v, 6)),
+    Column("expr", "exactly", show=lambda text: text if len(text) <= 60 else "see --json"),
+    Column("conditions", "conditions"),
+)
+
+
+def solve(
+    unknown: str,
+    kernel: str | Cost,
+    *,
+    equals_kernel: str | Cost | None = None,
+    quantity: str | None = None,
+    target: str | float | None = None,
+    phase: str | None = None,
+    hardware: Any = None,
+    roof: str | None = None,
+    values: Mapping[str, float] | None = None,
+) -> Answer:
+    """Every real root: a quantity of a kernel on the ridge, at a target, or equal to the same quantity of another kernel.
+
+    Parameters: unknown, a glossary quantity; kernel and equals_kernel, ids or kernels of one's own; quantity,
+    "intensity" (default), "flops" (default with equals_kernel), "bytes", "time", ...; target, "ridge" or a number in
+    SI; phase, puts pairs and rows in; hardware and roof, whose ridge and rates are used (without, the roots stay in
+    symbols); values, numbers for other quantities.
+
+    >>> solve("heads", "mla_mqa", phase="decode", hardware="h800-sxm", roof="flashmla", values=dict(kv_row_bytes=1152, w_act=0,
+    ...       q_len=1, context=8191, latent=512, rope=64))["reason"][:40]
+    'intensity of mla_mqa does not depend on '
+    """
+    glossary.quantity(unknown)
+    if quantity is not None and quantity not in TARGETS:
+        raise UnknownName("quantity to solve for", quantity, TARGETS)
+    numbers = {name: glossary.check(name, value) for name, value in (values or {}).items()}
+    first, second = _bound(kernel, phase), _bound(equals_kernel, phase) if equals_kernel is not None else None
+    goal = _target(target, second, quantity)
+    rows, reasons, sections = [], [], []
+    for told, chip, without in _chips(hardware, roof, first.kernels[0].precision, (quantity or "").startswith("time")):
+        given = {**chip, **numbers}
+        if "kernel_heads" not in numbers and unknown != "kernel_heads":
+            given["kernel_heads"] = numbers.get("heads", sym.heads)  # heads are not padded unless said
+        found = solve_cost(unknown, first, quantity=quantity, target=goal, equals=second, without=without, **given)
+        rows += [{**told, **_row(root, unknown)} for root in found.roots]
+        rows += [{**told, "unknown": unknown, "value": None, "expr": f"every value from {i.low} to {i.high}", "latex": None,
+                  "conditions": [str(c) for c in i.conditions], "residual": 0} for i in found.intervals]  # fmt: skip
+        reasons += [] if found else [{**told, "reason": found.reason}]
+        sections.append(_explained(told, found, first, second, goal, given))
+    reason = "; ".join(dict.fromkeys(r["reason"] for r in reasons)) if reasons and not rows else ""
+    data = {"roots": rows, "without_root": reasons, "reason": reason or None, "unknown": unknown, "kernel": first.name, "phase": phase,
+            "quantity": quantity or ("flops" if second else "intensity"), "target": str(goal) if goal is not None else None, "inputs": numbers}  # fmt: skip
+    return Answer("solve", data, _shown(rows), table="roots", title=_title(data, second), notes=_notes(data, first), sections=tuple(sections), no_answer=reason)
+
+
+def _bound(kernel: Any, phase: str | None) -> Any:
+    cost = kernel if isinstance(kernel, Cost) else find_kernel(kernel)
+    return on_phase(cost, phase) if phase else cost
+
+
+def _target(target: Any, second: Any, quantity: str | None) -> Any:
+    """ "ridge", a number, or nothing where another kernel is the target."""
+    if second is not None:
+        if target is not None:
+            raise BadValue("target", target, "either a target or another kernel to be equal to, not both")
+        return None
+    if target is None:
+        if quantity not in (None, "intensity"):
+            raise BadValue("target", "nothing", f"a number in SI units for {quantity}, or another kernel to be equal to")
+        return "ridge"
+    if target == "ridge":
+        return target
+    try:
+        value = float(target)
+    except (TypeError, ValueError):
+        raise BadValue("target", target, "ridge, or a number in SI units") from None
+    if not 0 < value < float("inf"):
+        raise BadValue("target", target, "ridge, or a finite number > 0 in SI units")
+    return value
+
+
+def _chips(hardware: Any, roof: str | None, precision: str, timed: bool) -> list[tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]]:
+    """Who is asked, the rates put in, and the legs whose rate is not known."""
+    if hardware is None:
+        return [({}, {}, ())]
+    asked = []
+    for part in chosen(hardware).parts:
+        r = roof_for(part, roof, precision)
+        chip = leg_rates(part, r) if timed else rates(r)
+        if timed and not r.has_rates:
+            chip = {"peak": r.peak}  # raises: a time needs rates, not a bare ridge
+        without = tuple(leg for leg, (_, rate) in law.LEGS.items() if timed and rate not in chip)
+        asked.append(({"hardware": part.id, "roof": r.name, "precision": r.precision, "ridge_flop_per_byte": r.ridge}, chip, without))
+    return asked
+
+
+def _row(root: Any, unknown: str) -> dict[str, Any]:
+    numeric = root.value.is_number
+    return {"unknown": unknown, "value": float(root.value) if numeric else None, "expr": str(root.value), "latex": root.latex,
+            "conditions": [str(c) for c in root.conditions], "residual": float(root.residual), "exact": root.is_exact, "branch": root.branch}  # fmt: skip
+
+
+def _explained(told: Mapping[str, Any], found: Solution, first: Any, second: Any, goal: Any, given: Mapping[str, Any]) -> Section:
+    lines = [f"{first.name}: {first.title}"] + ([f"equal to {second.name}: {second.title}"] if second else [f"target: {goal}"])
+    lines += [f"{name} = {number(value, 6) if isinstance(value, (int, float)) else value}" for name, value in given.items()]
+    lines += [f"rejected: {r.reason}" for r in found.rejected]
+    if found.limit_low is not None and found.limit_high is not None:
+        lines.append(f"limits over the range: {found.limit_low} and {found.limit_high}" + (f", {found.trend}" if found.trend else ""))
+    lines += [f"jump at {j.at}: from {j.before} to {j.after}" for j in found.jumps]
+    return Section(" ".join(map(str, told.values())) or "In symbols", tuple(lines), tuple(root.latex for root in found.roots))
+
+
+def _shown(rows: list[dict[str, Any]]) -> tuple[Column, ...]:
+    return tuple(c for c in _COLUMNS if any(row.get(c.key) not in (None, []) for row in rows))
+
+
+def _title(data: Mapping[str, Any], second: Any) -> str:
+    goal = f"that of {second.name}" if second else data["target"]
+    return f"{data['unknown']} at which the {data['quantity']} of {data['kernel']} equals {goal}"
+
+
+def _notes(data: Mapping[str, Any], first: Any) -> tuple[str, ...]:
+    inputs = ", ".join(f"{k} = {number(v, 6)}" for k, v in data["inputs"].items()) or "none"
+    if "kernel_heads" not in data["inputs"] and data["unknown"] != "kernel_heads":
+        inputs += "; kernel_heads = heads (not padded)"
+    notes = [f"Numbers put in: {inputs}; phase {data['phase'] or 'not set: pairs and rows_read are symbols'}."]
+    notes += [f"{r.get('hardware', 'no root')}: {r['reason']}" for r in data["without_root"]]
+    omits = sorted({o for k in first.kernels for o in k.omits})
+    return (*notes, f"Left out: {'; '.join(omits)}." if omits else "")
