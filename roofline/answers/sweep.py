@@ -25,7 +25,7 @@ from roofline.units import number
 
 SHOWN = 40  # rows of the mesh in a table; a file has them all
 SUFFIX = {"time_lower": "_s", "time_upper": "_s", "intensity": "_flop_per_byte", "peak": "_flop_per_s", "vector_peak": "_flop_per_s",
-          "exp_rate": "_exp_per_s", "bandwidth": "_byte_per_s"}  # fmt: skip
+          "exp_rate": "_exp_per_s", "bandwidth": "_byte_per_s", "link_bandwidth": "_byte_per_s"}  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
