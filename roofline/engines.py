@@ -63,8 +63,9 @@ def _largest(ranges: list[list[int]] | None) -> int | None:
 def thresholds(shape: Mapping[str, float], tp: int, *, cached: bool = False) -> list[dict[str, Any]]:
     """The engines' own lengths up to which they choose MHA mode, for a model shape (whole model) and TP degree.
 
-    Each has `engine, backend, seq_len` (the largest length that may run in MHA mode, 0 = never), `ranges` (largest
-    length, smallest query length), `what, limit, source, url, date, kind`.
+    Each has `engine, backend, seq_len` (the largest length that may run in MHA mode, 0 = never), `next_seq_len` (the
+    next longer length that was decided, and runs in MQA mode), `ranges` (largest length, smallest query length),
+    `what, limit, source, url, date, kind`.
     """
     found = []
     for entry in data()["thresholds"]:
@@ -76,7 +77,8 @@ def thresholds(shape: Mapping[str, float], tp: int, *, cached: bool = False) -> 
             continue
         told = {k: str(entry[k]) for k in ("engine", "backend", "what", "kind", "source", "url", "date")}
         length = entry["length"] if ranges is None else _largest(ranges)
-        found.append({**told, "seq_len": length, "ranges": ranges, "limit": entry.get("limit"), "tp": tp})
+        beyond = None if cached and "cached" in entry else entry.get("next", {}).get(tp)
+        found.append({**told, "seq_len": length, "next_seq_len": beyond, "ranges": ranges, "limit": entry.get("limit"), "tp": tp})
     return found
 
 

@@ -90,7 +90,7 @@ class Document:
 def _name(left: str, tex: bool = False) -> str:
     record = GLOSSARY.get(left)
     if tex:
-        return record.latex if record else rf"\text{{{tex_escape(left)}}}"
+        return record.latex if record else {"rho": r"\rho"}.get(left, rf"\text{{{tex_escape(left)}}}")
     return left
 
 
@@ -146,7 +146,7 @@ def _formula_tex(block: Formula) -> str:
 def _tex(block: Block) -> str:
     match block:
         case Heading(text, level):
-            return rf"\{'sub' * (level - 2)}section{{{tex_escape(text)}}}"
+            return rf"\{'sub' * (level - 2)}section*{{{tex_escape(text)}}}"
         case Text(text):
             return tex_escape(text)
         case Bullets(lines):
@@ -157,9 +157,10 @@ def _tex(block: Block) -> str:
             spec = "".join("r" if r else "l" for r in right)
             lines = [" & ".join(map(tex_escape, row)) + r" \\" for row in rows]
             head = " & ".join(map(tex_escape, heads)) + r" \\ \hline \endhead"
-            return "\n".join([rf"{{\small\begin{{longtable}}{{{spec}}}", r"\hline", head, *lines, r"\hline", r"\end{longtable}}"])
+            return "\n".join([rf"{{\footnotesize\setlength{{\tabcolsep}}{{4pt}}\begin{{longtable}}{{{spec}}}", r"\hline", head, *lines, r"\hline", r"\end{longtable}}"])
         case Verbatim(text):
-            return f"\\begin{{verbatim}}\n{text}\n\\end{{verbatim}}"
+            wrapped = "\n".join(fill(line, 100, subsequent_indent="      ", break_long_words=False) for line in text.splitlines())
+            return f"{{\\footnotesize\n\\begin{{verbatim}}\n{wrapped}\n\\end{{verbatim}}}}"
 
 
 def _html(block: Block) -> str:
@@ -182,22 +183,29 @@ def _html(block: Block) -> str:
 
 
 def _mathml(block: Formula) -> str:
+    import sympy as sp
     from sympy.printing.mathml import mathml
 
     from roofline.symbols import SYMBOLS
 
-    names = {SYMBOLS[name]: _plain_letter(record.latex) for name, record in GLOSSARY.items()}
-    left = _plain_letter(GLOSSARY[block.left].latex) if block.left in GLOSSARY else block.left
-    right = mathml(block.expr, printer="presentation", symbol_names=names)
+    # the printer takes no names of ours, so the symbols themselves are exchanged for their letters
+    letters = {SYMBOLS[name]: sp.Symbol(_sympy_letter(record.latex)) for name, record in GLOSSARY.items()}
+    left = mathml(letters[SYMBOLS[block.left]] if block.left in GLOSSARY else sp.Symbol(block.left), printer="presentation")
+    right = mathml(block.expr.xreplace(letters), printer="presentation")
     note = f'<p class="note">{escape(block.note)}</p>' if block.note else ""
-    return f'<math display="block"><mrow><mi>{escape(left)}</mi><mo>=</mo>{right}</mrow></math>{note}'
+    return f'<div class="wide"><math display="block"><mrow>{left}<mo>=</mo>{right}</mrow></math></div>{note}'
+
+
+def _sympy_letter(tex: str) -> str:
+    """A glossary letter as sympy names it: \\kappa_x -> kappa_x, H_{kv} -> H_kv."""
+    return tex.replace(r"f\!f", "ff").replace("\\", "").replace("{", "").replace("}", "").replace("^*", "")
 
 
 _GREEK = {r"\pi": "π", r"\beta": "β", r"\kappa": "κ", r"\eta": "η", r"\Phi": "Φ", r"\downarrow": "↓", r"\uparrow": "↑", r"f\!f": "ff"}
 
 
-def _plain_letter(tex: str) -> str:
-    """A glossary letter without LaTeX, for MathML and plain text: H_{kv} -> H_kv."""
+def plain_letter(tex: str) -> str:
+    """A glossary letter as plain text: H_{kv} -> H_kv."""
     for code, letter in _GREEK.items():
         tex = tex.replace(code, letter)
     return tex.replace("{", "").replace("}", "").replace("^*", "*")
@@ -230,7 +238,7 @@ h1, h2, h3 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; }
 th, td { padding: .2rem .6rem; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap; }
 td.r { text-align: right; font-variant-numeric: tabular-nums; }
-math { margin: .8rem 0; font-size: 1.1rem; overflow-x: auto; } .note { text-align: center; margin: -.4rem 0 1rem; font-size: .9rem; }
+math { margin: .8rem 0; font-size: 1.1rem; } .note { text-align: center; margin: -.4rem 0 1rem; font-size: .9rem; }
 pre { overflow-x: auto; font-size: .8rem; border: 1px solid var(--line); padding: .8rem; }
 footer { margin-top: 3rem; font-size: .85rem; border-top: 1px solid var(--line); padding-top: .6rem; }
 </style></head><body>

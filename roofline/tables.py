@@ -85,8 +85,12 @@ def _flat(value: Any) -> Any:
     return "" if value is None else value
 
 
-_TEX = str.maketrans({"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}",
-                      "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "<": r"\textless{}", ">": r"\textgreater{}"})  # fmt: skip
+_TEX = str.maketrans(
+    {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}",
+     "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "<": r"\textless{}", ">": r"\textgreater{}",
+     "κ": r"$\kappa$", "π": r"$\pi$", "β": r"$\beta$", "η": r"$\eta$", "Φ": r"$\Phi$", "µ": r"$\mu$",
+     "↓": r"$\downarrow$", "↑": r"$\uparrow$", "→": r"$\to$"}
+)  # fmt: skip
 
 
 def tex_escape(text: str) -> str:

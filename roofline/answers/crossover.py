@@ -179,13 +179,21 @@ def _title(between: str, phase: str) -> str:
 def _columns(rows: list[dict[str, Any]]) -> tuple[Column, ...]:
     def threshold(voices: Any) -> str:
         own = [v for v in voices if v["engine"] == "vLLM" and "seq_len" in v]
-        return "; ".join(f"{v['backend']} up to {number(v['seq_len'])}" if v["seq_len"] else f"{v['backend']} never" for v in own) or "-"
+        return "; ".join(f"{v['backend']} {bracket(v)}" for v in own) or "-"
 
     columns = [Column("model", "model"), Column("hardware", "chip"), Column("tp", "TP"), Column("heads", "heads"), Column("kernel_heads", "run as"),
                Column("rate_ratio", "rate ratio"), Column("unknown", "unknown"), Column("value", "crossing", show=number),
                Column("cheaper_below", "cheaper below"), Column("cheaper_above", "cheaper above"),
                Column("engine_thresholds", "vLLM's own table", show=threshold), Column("convention", "convention")]  # fmt: skip
     return tuple(c for c in columns if c.key not in ("hardware", "convention", "engine_thresholds") or any(r.get(c.key) for r in rows))
+
+
+def bracket(voice: Mapping[str, Any]) -> str:
+    """An engine's own threshold in words: the length it still runs in MHA mode, and the next that it does not."""
+    if not voice["seq_len"]:
+        return "never"
+    beyond = voice["next_seq_len"]
+    return f"{number(voice['seq_len'])} to {number(beyond)}" if beyond else f"up to {number(voice['seq_len'])}, where the table ends"
 
 
 def _notes(inputs: Mapping[str, Any], rows: list[dict[str, Any]]) -> tuple[str, ...]:
@@ -196,7 +204,7 @@ def _notes(inputs: Mapping[str, Any], rows: list[dict[str, Any]]) -> tuple[str, 
     if measured:
         notes.append("Measured, whole modules (projections, indexer, top-k): " + "; ".join(map(_measured_text, measured)) + ".")
     if any(r["engine_thresholds"] for r in rows):
-        notes.append("`vLLM's own table` is empirical (largest sequence length run in MHA mode), not a result of this model; --json has all engines with date and source.")
+        notes.append("`vLLM's own table` is empirical (last length run in MHA mode, next that is not), not a result of this model; --json has all engines with date and source.")
     return (*notes, OMITS)
 
 

@@ -12,16 +12,19 @@ import sympy as sp
 
 from roofline import derivations, engines
 from roofline.answer import Answer
-from roofline.answers.crossover import crossover
+from roofline.answers.crossover import bracket, crossover
 from roofline.answers.heads import heads
+from roofline.glossary import GLOSSARY
 from roofline.kernels.mla import MLA_MHA, MLA_MQA
-from roofline.report import Block, Bullets, Document, Formula, Heading, Table, Text, Verbatim
+from roofline.report import Block, Bullets, Document, Formula, Heading, Table, Text, Verbatim, plain_letter
 from roofline.symbols import sym
 from roofline.units import number
 from roofline.visibility import dense
 
 REFERENCES = ("williams2009roofline", "deepseek2024v2", "deepseek2025v32", "flashmla2025", "deepgemm2025", "dao2022flashattention",
               "typhoonmla2026", "vllm48770", "vllm53785", "semianalysis2026sparse")  # fmt: skip
+SYMBOLS = ("heads", "kernel_heads", "latent", "rope", "nope", "value", "topk", "q_len", "context", "seq_len", "pairs", "kv_row_bytes",
+           "expanded_row_bytes", "w_act", "intensity", "peak", "bandwidth", "rate_ratio")  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,7 +150,7 @@ def _crossing_table(answer: Answer) -> Table:
 
 def _vllm(row: Any) -> str:
     own = [v for v in row["engine_thresholds"] if v["engine"] == "vLLM" and v.get("backend") == "FLASHMLA_SPARSE" and "seq_len" in v]
-    return ", ".join(f"up to {number(v['seq_len'])}" if v["seq_len"] else "never" for v in own) or "-"
+    return ", ".join(map(bracket, own)) or "-"
 
 
 def _measured(row: Any) -> str:
@@ -164,12 +167,15 @@ def _article_text() -> str:
 
 def _sources() -> list[Block]:
     return [
-        Heading("3. Assumptions"),
+        Heading("3. Symbols"),
+        Table(("symbol", "name", "unit", "meaning"), [[plain_letter(GLOSSARY[n].latex), n, GLOSSARY[n].unit, GLOSSARY[n].meaning] for n in SYMBOLS],
+              (False, False, False, False)),
+        Heading("4. Assumptions"),
         Bullets(["1 multiply-add is 2 FLOP; dense peaks; decimal rates; causal pairs counted exactly.",
                  "Scores stay on chip; a fused kernel is bounded by its longest leg; each cached row is read once per sequence.",
                  "Every number is a bound from the roof named beside it, not a prediction.",
                  "Query heads divide by TP, the latent cache does not; padded heads do real work."]),
-        Heading("4. Sources"),
+        Heading("5. Sources"),
         Verbatim(bibtex(REFERENCES)),
     ]  # fmt: skip
 

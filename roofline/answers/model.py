@@ -48,6 +48,7 @@ def _one(name: str) -> Answer:
         "rows": rows, "kinds": kinds, "hidden": m.hidden, "vocab": m.vocab, "max_positions": m.max_positions,
         "params": {"total": params.total, "active": params.active, "embedding": params.embedding},
         "kv": {"bytes_per_token": kv.bytes_per_token, "fixed_bytes_per_sequence": kv.fixed_bytes_per_sequence},
+        "weights": {"bytes": m.weight_bytes.total, "by_dtype": dict(m.weight_bytes.by_dtype)},
         "layers": [{"index": layer.index, "attention": layer.attention.kind, "ffn": layer.ffn.kind} for layer in m.layers],
         "defaults_taken": [t._asdict() for t in m.defaults_taken],
     }  # fmt: skip
@@ -56,7 +57,9 @@ def _one(name: str) -> Answer:
         f"{len(m.layers)} layers: {', '.join(f'{count} {kind}' for kind, count in kinds.items())}.",
         f"{number(params.total)} parameters, {number(params.active)} active per token; KV cache in bf16 {number(kv.bytes_per_token)} B per token"
         f" + {number(kv.fixed_bytes_per_sequence)} B per sequence.",
-        f"Source: {m.source.repo} {m.source.file} at {m.source.revision} {m.source.address}",
+        f"Weights as stored: {number(m.weight_bytes.total)} B.",
+        *m.notes,
+        "Source: " + " ".join(filter(None, (m.source.repo, m.source.file, m.source.revision and f"at {m.source.revision}", m.source.address))),
     )
     defaults = tuple(f"{t.key} = {t.value}: {t.why}" for t in m.defaults_taken) or ("none",)
     return Answer("model", data, columns, title=f"{m.name} ({m.id})", notes=notes, sections=(Section("Defaults taken", defaults),))

@@ -1,0 +1,55 @@
+"""Writes the generated pages of the documentation: `python docs/generate.py`.  A test says that they are fresh.
+
+    glossary.md   from roofline.glossary
+    kernels.md    from roofline.kernels
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from roofline.glossary import GLOSSARY, SYNONYMS
+from roofline.kernel import QUANTITIES
+from roofline.kernels import KERNELS
+from roofline.tables import write_text
+
+HERE = Path(__file__).parent
+NOTE = "<!-- written by docs/generate.py; never edited by hand -->"
+
+
+def glossary_page() -> str:
+    """Every quantity, by group."""
+    lines = ["# Glossary", "", NOTE, "", "One name a quantity: Python variable, symbol, keyword, option (with dashes) and URL parameter.", ""]
+    for group in dict.fromkeys(q.group for q in GLOSSARY.values()):
+        lines += [f"## {group.capitalize()}", "", "| name | symbol | unit | meaning | HF config key |", "|---|---|---|---|---|"]
+        for q in GLOSSARY.values():
+            if q.group == group:
+                also = f" (also: {', '.join(SYNONYMS[q.name])})" if q.name in SYNONYMS else ""
+                lines.append(f"| `{q.name}` | ${q.latex}$ | {q.unit} | {q.meaning}{also} | {f'`{q.hf_key}`' if q.hf_key else ''} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def kernels_page() -> str:
+    """Every kernel with its terms and formulas."""
+    lines = ["# Kernels", "", NOTE, ""]
+    for kernel in KERNELS.values():
+        lines += [f"## {kernel.name}", "", f"{kernel.title}. Source: {kernel.source}.", ""]
+        if kernel.name in SYNONYMS:
+            lines += [f"Also called: {', '.join(SYNONYMS[kernel.name])}.", ""]
+        lines += ["| resource | runs over | per element | what |", "|---|---|---|---|"]
+        lines += [f"| {t.resource} | `{t.axes}` | `{t.amount}` | {t.label} |" for t in kernel.terms]
+        shown = [name for name in QUANTITIES if name != "intensity" and kernel.quantity(name) != 0]
+        lines += ["", *(f"$$ {kernel.latex(name)} $$\n" for name in shown)]
+        lines += [f"Assumed: {'; '.join(kernel.assumes)}.", ""] if kernel.assumes else []
+        lines += [f"Left out: {'; '.join(kernel.omits)}.", ""] if kernel.omits else []
+    return "\n".join(lines)
+
+
+PAGES = {"glossary.md": glossary_page, "kernels.md": kernels_page}
+
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        write_text(HERE / name, page())
+        print("wrote", name)
