@@ -45,9 +45,10 @@ def solve(
     SI; phase, puts pairs and rows in; hardware and roof, whose ridge and rates are used (without, the roots stay in
     symbols); values, numbers for other quantities.
 
-    >>> solve("heads", "mla_mqa", phase="decode", hardware="h800-sxm", roof="flashmla", values=dict(kv_row_bytes=1152, w_act=0,
-    ...       q_len=1, context=8191, latent=512, rope=64))["reason"][:40]
-    'intensity of mla_mqa does not depend on '
+    >>> found = solve("heads", "mla_mqa", phase="decode", hardware="h800-sxm", roof="flashmla",
+    ...               values=dict(w_kv=2, w_act=0, q_len=1, context=8191, latent=512, rope=64))
+    >>> round(found.rows[0]["value"], 2)
+    136.7
     """
     glossary.quantity(unknown)
     if quantity is not None and quantity not in TARGETS:
