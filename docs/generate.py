@@ -2,12 +2,14 @@
 
     glossary.md   from roofline.glossary
     kernels.md    from roofline.kernels
+    figures/      the figure of the README
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from roofline.answers.plot import plot
 from roofline.glossary import GLOSSARY, SYNONYMS
 from roofline.kernel import QUANTITIES
 from roofline.kernels import KERNELS
@@ -53,3 +55,6 @@ if __name__ == "__main__":
     for name, page in PAGES.items():
         write_text(HERE / name, page())
         print("wrote", name)
+    (HERE / "figures").mkdir(exist_ok=True)
+    plot("heads", str(HERE / "figures" / "heads.svg"), hardware="h20,mtt-s4000,h200-sxm,h800-sxm", kv_row_bytes=(1152, 656))
+    print("wrote figures/heads.svg")

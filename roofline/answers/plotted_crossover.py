@@ -1,0 +1,254 @@
+"""The data behind the figure `crossover`: cost per query of both sides, crossings, and what others say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+from roofline.answer import Answer
+from roofline.answers.common import chosen, leg_rates, roof_for
+from roofline.answers.crossover import MLA_SHAPE, PHASE_NEEDS, crossover
+from roofline.answers.plotted_marks import marks
+from roofline.crossovers import SUBJECTS, UNKNOWNS, Case, equation
+from roofline.errors import BadValue, NoAnswer, UnknownName
+from roofline.evaluate import evaluate
+from roofline.kernels.mla import EXPANDED_ROW_PER_HEAD
+from roofline.models import Model, load_model
+from roofline.phases import check_phase
+from roofline.units import number
+
+SIDES = {
+    "mha": "MHA mode",
+    "mqa": "MQA mode",
+    "indexer": "indexer",
+    "attention": "attention core",
+    "dense": "dense",
+    "dsa": "sparse with indexer",
+}
+TITLES = {
+    "modes": "MHA mode against MQA mode",
+    "indexer": "indexer against attention core",
+    "dense": "dense against sparse attention",
+}
+AXES = {
+    "seq_len": "sequence length [tokens]",
+    "q_len": "new tokens per sequence (chunk)",
+    "batch": "sequences in the batch",
+}
+CASE = ("phase", "cost", "subject", "rate_ratio", "skip", "gather")
+PER_OCTAVE = 8
+Record = dict[str, Any]
+Variant = tuple[int, str]  # TP degree, convention
+
+
+def crossover_data(
+    model: str | Model = "deepseek-v3.2",
+    hardware: Any = None,
+    *,
+    unknown: str | None = None,
+    phase: str = "oneshot",
+    cost: str = "flops",
+    between: str = "modes",
+    roof: str | None = None,
+    tp: int | Iterable[int] = 1,
+    topk: float | None = None,
+    **options: Any,
+) -> tuple[Record, Answer]:
+    """Curves of both sides for each TP degree, every crossing, and the thresholds and measurements beside it."""
+    unknown = _unknown(unknown, check_phase(phase), options.pop("at_length", None))
+    options |= {name: 8192 for name in PHASE_NEEDS.get(phase, ()) if options.get(name) is None}
+    options = {k: v for k, v in options.items() if v is not None}
+    part, r = _chip(hardware, roof) if hardware is not None else (None, None)
+    whole = model if isinstance(model, Model) else load_model(model)
+    answer = crossover(whole, part, phase=phase, cost=cost, between=between, roof=roof, tp=tp, topk=topk, **options)
+    rows = [row for row in answer.rows if row["unknown"] in (unknown, None)]
+    if any(row["heads"] is None for row in rows):
+        raise NoAnswer(str(rows[0]["reason"]))
+    cases = {
+        _variant(row): _case(row, whole, part, r, topk, {**options, "phase": phase, "cost": cost, "subject": between})
+        for row in rows
+    }
+    found = [
+        m
+        for m in marks(rows, unknown, options.get("context", 0))
+        if m["items"] or (unknown == "seq_len" and m["label"])
+    ]
+    domain = _domain(rows, found)
+    axis = _axis(unknown, cost, r)
+    lines = _lines(cases, unknown, domain, rows, axis["key"])
+    seen = [c for line in lines for c in line[axis["key"]]]
+    data = {
+        "rows": rows,
+        "lines": lines,
+        "crossings": [_crossing(row, cases, unknown, axis["key"]) for row in rows if row["value"] is not None],
+        "windows": _windows(rows),
+        "marks": found,
+        "unknown": unknown,
+        "domain": {"unknown": domain, axis["key"]: [min(seen) / 1.3, max(seen) * 1.6]},
+        "inputs": answer["inputs"],
+        "axis": axis,
+        "title": _title(whole, phase, between, cost, part, r, rows),
+    }
+    return data, answer
+
+
+def _unknown(unknown: str | None, phase: str, at_length: Any) -> str:
+    if at_length is not None:
+        raise BadValue("at_length", at_length, "none: the figure has the crossing for the rate ratio given")
+    if unknown is not None and unknown not in UNKNOWNS[phase]:
+        raise UnknownName(f"axis of phase {phase}", unknown, UNKNOWNS[phase])
+    return unknown or UNKNOWNS[phase][0]
+
+
+def _chip(hardware: Any, roof: str | None) -> tuple[Any, Any]:
+    parts = chosen(hardware).parts
+    if len(parts) != 1:
+        raise BadValue("hardware", ", ".join(p.id for p in parts), "one accelerator for a crossover figure")
+    return parts[0], roof_for(parts[0], roof)
+
+
+def _variant(row: Mapping[str, Any]) -> Variant:
+    return row["tp"], row["convention"] or ""
+
+
+def _case(
+    row: Mapping[str, Any], model: Model, part: Any, roof: Any, topk: float | None, options: Mapping[str, Any]
+) -> Case:
+    """The comparison that a row of the answer was solved from; a test holds its two sides equal at every crossing."""
+    shape = {k: model.shape[k] for k in MLA_SHAPE if k in model.shape} | {"heads": row["heads"]}
+    shape = {k: v for k, v in (shape if topk is None else shape | {"topk": topk}).items() if k != "topk" or v}
+    peaks = (
+        {
+            r.precision: r.peak
+            for r in part.roofs
+            if r.name == "datasheet" and r.has_rates and r.precision != roof.precision
+        }
+        if part
+        else {}
+    )
+    given = {k: v for k, v in options.items() if k not in (*CASE, "engine", "kernel_heads")}
+    if "per head" in (row["convention"] or ""):
+        given["expanded_row_bytes"] = EXPANDED_ROW_PER_HEAD
+    return Case(
+        shape=shape,
+        kernel_heads=row["kernel_heads"],
+        rates=leg_rates(part, roof) if part else {},
+        peaks=peaks,
+        given=given,
+        **{k: options[k] for k in CASE if k in options},
+    )
+
+
+def _per_query(case: Case, unknown: str, at: list[float]) -> list[list[float]]:
+    """Cost of both sides per query token, at each value of the unknown."""
+    from roofline.symbols import exact, sym
+
+    batch = sym.batch if unknown == "batch" else exact(case.given.get("batch", 1))
+    queries = (
+        sym.seq_len
+        if case.phase == "oneshot"
+        else sym.q_len
+        if unknown == "q_len"
+        else exact(case.given.get("q_len", 1))
+    )
+    return [
+        [float(v) for v in evaluate(total / (batch * queries), **{unknown: at})] for total in equation(case, unknown)
+    ]
+
+
+def _lines(cases: Mapping[Variant, Case], unknown: str, domain: list[float], rows: list[Any], key: str) -> list[Record]:
+    """A curve for each side and variant; variants with the same curve share one."""
+    low, high = (round(PER_OCTAVE * math.log2(d)) for d in domain)
+    exact = {float(row[k]) for row in rows for k in ("value", "valid_from") if row[k]}
+    at = sorted(
+        {2.0 ** (k / PER_OCTAVE) for k in range(low, high + 1)} | {x for x in exact if domain[0] < x < domain[1]}
+    )
+    found: dict[tuple[Any, ...], Record] = {}
+    for series, (variant, case) in enumerate(cases.items()):
+        for name, cost in zip(SUBJECTS[case.subject], _per_query(case, unknown, at), strict=True):
+            line = found.setdefault(
+                (name, *cost), {"side": name, "series": [], "variants": [], "unknown": at, key: cost}
+            )
+            line["series"].append(series)
+            line["variants"].append(variant)
+    for line in found.values():
+        line["label"] = ", ".join(filter(None, [SIDES[line["side"]], _told(line["variants"], list(cases))]))
+        line["tp"] = list(dict.fromkeys(tp for tp, _ in line.pop("variants")))
+    return sorted(found.values(), key=lambda line: list(SIDES).index(line["side"]))
+
+
+def _told(variants: list[Variant], every: list[Variant]) -> str:
+    """What sets these variants apart from the others of the figure, in words."""
+    degrees, conventions = (list(dict.fromkeys(v[i] for v in variants)) for i in (0, 1))
+    said = [f"TP {'/'.join(map(str, degrees))}"] if len({tp for tp, _ in every}) > 1 else []
+    if len({c for _, c in every}) > len(conventions):
+        said += [str(c).split(" (")[0] for c in conventions]
+    return ", ".join(said)
+
+
+def _crossing(row: Mapping[str, Any], cases: Mapping[Variant, Case], unknown: str, key: str) -> Record:
+    variant, several = _variant(row), len({tp for tp, _ in cases}) > 1
+    cost = _per_query(cases[variant], unknown, [row["value"]])[0][0]
+    text = (f"TP {row['tp']}: " if several else "") + number(
+        round(row["value"]) if row["value"] >= 1000 else row["value"]
+    )
+    return {
+        "series": list(cases).index(variant),
+        "tp": row["tp"],
+        "value": row["value"],
+        key: cost,
+        "label": text,
+        "cheaper_below": row["cheaper_below"],
+        "cheaper_above": row["cheaper_above"],
+    }
+
+
+def _windows(rows: list[Any]) -> list[Record]:
+    """Where a side is cheaper between two crossings only; TP degrees with the same window share one."""
+    found: dict[tuple[Any, ...], Record] = {}
+    for a, b in pairwise(rows):
+        if (
+            a["value"] is not None
+            and b["value"] is not None
+            and _variant(a) == _variant(b)
+            and a["cheaper_above"] == b["cheaper_below"]
+        ):
+            window = {"tp": [], "low": a["value"], "high": b["value"], "cheaper": a["cheaper_above"]}
+            found.setdefault((a["value"], b["value"]), window)["tp"].append(a["tp"])
+    several = len({row["tp"] for row in rows}) > 1
+    for w in found.values():
+        w["label"] = (
+            f"{SIDES.get(w['cheaper'], w['cheaper'])} cheaper: {number(round(w['low']))} to {number(round(w['high']))}"
+        )
+        w["label"] += f" (TP {'/'.join(map(str, w['tp']))})" if several else ""
+    return list(found.values())
+
+
+def _domain(rows: list[Any], found: list[Record]) -> list[float]:
+    """Whole octaves around everything that has a place on the axis."""
+    places = [float(row[k]) for row in rows for k in ("value", "valid_from") if row[k]]
+    places += [item[k] for m in found for item in m["items"] for k in ("at", "from") if item.get(k)]
+    places = [p for p in places if p > 0] or [1024, 32768]
+    low, high = max(0, math.floor(math.log2(min(places))) - 1), math.ceil(math.log2(max(places))) + 1
+    return [2.0**low, 2.0 ** max(high, low + 4)]
+
+
+def _axis(unknown: str, cost: str, roof: Any) -> Record:
+    name = "FLOPs per query, layer and rank" if cost == "flops" else "time bound per query, layer and rank"
+    unit = (
+        "flop" if cost == "flops" else "s" if roof.has_rates else "relative"
+    )  # of a bare ridge only relative times are known
+    return {"unknown": AXES[unknown], "cost": name, "unit": unit, "key": f"cost_{unit}"}
+
+
+def _title(model: Model, phase: str, between: str, cost: str, part: Any, roof: Any, rows: list[Any]) -> str:
+    what = (
+        "FLOPs of the formulas, no chip" if cost == "flops" else f"time bound from the roof {roof.name} of {part.name}"
+    )
+    padded = sorted({r["kernel_heads"] for r in rows if r["kernel_heads"] != r["heads"]})
+    ratio = f", rate ratio {number(rows[0]['rate_ratio'])}" if rows[0]["rate_ratio"] != 1 else ""
+    return f"{model.id}, {phase}: {TITLES[between]}; {what}{ratio}" + (
+        f", heads run as {'/'.join(map(str, padded))}" if padded else ""
+    )
