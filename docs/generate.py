@@ -1,8 +1,8 @@
 """Writes the generated pages of the documentation: `python docs/generate.py`.  A test says that they are fresh.
 
-    glossary.md   from roofline.glossary
-    kernels.md    from roofline.kernels
-    figures/      the figure of the README
+glossary.md   from roofline.glossary
+kernels.md    from roofline.kernels
+figures/      the figure of the README
 """
 
 from __future__ import annotations
@@ -21,13 +21,28 @@ NOTE = "<!-- written by docs/generate.py; never edited by hand -->"
 
 def glossary_page() -> str:
     """Every quantity, by group."""
-    lines = ["# Glossary", "", NOTE, "", "One name a quantity: Python variable, symbol, keyword, option (with dashes) and URL parameter.", ""]
+    lines = [
+        "# Glossary",
+        "",
+        NOTE,
+        "",
+        "One name a quantity: Python variable, symbol, keyword, option (with dashes) and URL parameter.",
+        "",
+    ]
     for group in dict.fromkeys(q.group for q in GLOSSARY.values()):
-        lines += [f"## {group.capitalize()}", "", "| name | symbol | unit | meaning | HF config key |", "|---|---|---|---|---|"]
+        lines += [
+            f"## {group.capitalize()}",
+            "",
+            "| name | symbol | unit | meaning | HF config key |",
+            "|---|---|---|---|---|",
+        ]
         for q in GLOSSARY.values():
             if q.group == group:
                 also = f" (also: {', '.join(SYNONYMS[q.name])})" if q.name in SYNONYMS else ""
-                lines.append(f"| `{q.name}` | ${q.latex}$ | {q.unit} | {q.meaning}{also} | {f'`{q.hf_key}`' if q.hf_key else ''} |")
+                lines.append(
+                    f"| `{q.name}` | ${q.latex}$ | {q.unit} | {q.meaning}{also} | "
+                    f"{f'`{q.hf_key}`' if q.hf_key else ''} |"
+                )
         lines.append("")
     return "\n".join(lines)
 
@@ -56,5 +71,10 @@ if __name__ == "__main__":
         write_text(HERE / name, page())
         print("wrote", name)
     (HERE / "figures").mkdir(exist_ok=True)
-    plot("heads", str(HERE / "figures" / "heads.svg"), hardware="h20,mtt-s4000,h200-sxm,h800-sxm", kv_row_bytes=(1152, 656))
+    plot(
+        "heads",
+        str(HERE / "figures" / "heads.svg"),
+        hardware="h20,mtt-s4000,h200-sxm,h800-sxm",
+        kv_row_bytes=(1152, 656),
+    )
     print("wrote figures/heads.svg")

@@ -31,7 +31,10 @@ def intensity(heads: int, rope: int = 64) -> float:
 def mode_ratios(model: str) -> tuple[float, float]:
     """FLOPs of MQA mode over MHA mode per pair, and bytes of an expanded row over a cached one."""
     shape = {k: v for k, v in load_model(model).shape.items() if k in ("heads", "latent", "rope", "nope", "value")}
-    mha, mqa = (KERNELS[k].bind(batch=1, pairs=1, w_kv=2, w_expanded=2, kernel_heads=shape["heads"], **shape) for k in ("mla_mha", "mla_mqa"))
+    mha, mqa = (
+        KERNELS[k].bind(batch=1, pairs=1, w_kv=2, w_expanded=2, kernel_heads=shape["heads"], **shape)
+        for k in ("mla_mha", "mla_mqa")
+    )
     expanded, cached = mha.bindings[sym.expanded_row_bytes], mqa.bindings[sym.kv_row_bytes]
     return float(mqa.flops / mha.flops), float(sp.Rational(expanded, cached))
 
@@ -43,18 +46,19 @@ def crossing(**options: object) -> float:
 
 def statements() -> list[tuple[str, str, str, str]]:
     """Statement, as printed, as computed, remark."""
-    heads = {r["roof"]: r for r in roofline.heads("h800-sxm").rows}
+    (h800,) = roofline.heads("h800-sxm", roof="flashmla").rows
     k3 = mode_ratios("kimi-k3")
     at = [crossing(model="deepseek-v3.2", tp=tp, kernel_heads=128, at_length=n) for tp, n in ((1, 5000), (8, 77000))]
     return [
         ("intensity at 128 heads [FLOP/B]", "241.8", f"{intensity(128):.2f}", "long-context limit"),
         ("intensity at 64 heads [FLOP/B]", "120.8", f"{intensity(64):.2f}", "the article truncates"),
         ("GLM-5.3-Flash, 64 heads, rope 0 [FLOP/B]", "-", f"{intensity(64, rope=0):.2f}", "exactly 2H"),
-        ("H800 ridge, practical [FLOP/B]", "258.2", f"{heads['flashmla']['ridge_flop_per_byte']:.2f}", "865 TFLOP/s over 3.35 TB/s"),
-        ("heads on that ridge", "about 128", f"{heads['flashmla']['heads_exact']:.2f}", "129.1 with 2H for the exact 17/9 H"),
+        ("H800 ridge, practical [FLOP/B]", "258.2", f"{h800['ridge_flop_per_byte']:.2f}", "865 TFLOP/s over 3.35 TB/s"),
+        ("heads on that ridge", "about 128", f"{h800['heads_exact']:.2f}", "129.1 with 2H for the exact 17/9 H"),
         ("Kimi K3, MHA over MQA mode, memory", "42x", f"{k3[1]:.2f}", "shared rotary row counted once"),
         ("Kimi K3, MQA over MHA mode, FLOPs", "3.4x", f"{k3[0]:.2f}", "exactly 17/5"),
-        ("V3.2 crossing, data parallel", "5K", f"{crossing(model='deepseek-v3.2'):,.0f}", f"5K read off a plot: rate ratio {at[0]:.4f}"),
+        ("V3.2 crossing, data parallel", "5K", f"{crossing(model='deepseek-v3.2'):,.0f}", "5K read off a "
+        f"plot: rate ratio {at[0]:.4f}"),
         ("V3.2 crossing, TP 8", "77K", f"{crossing(model='deepseek-v3.2', tp=8, kernel_heads=128):,.0f}",
          f"heads padded to 128; 77K is a rate ratio of {at[1]:.4f}"),
         ("GLM-5 crossing, data parallel", "-", f"{crossing(model='glm-5'):,.0f}", "FLOPs of the attention cores"),

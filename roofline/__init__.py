@@ -11,8 +11,8 @@ which is a mapping of the data that `--json` prints.  The symbolic layer is in `
 
 import sys
 
-if sys.version_info < (3, 11):  # pip refuses already; this is for a checkout on PYTHONPATH
-    raise ImportError("roofline needs Python 3.11 or newer; this is Python %d.%d" % sys.version_info[:2])
+if sys.version_info < (3, 11):  # noqa: UP036 pip refuses already; this is for a checkout on PYTHONPATH
+    raise ImportError("roofline needs Python 3.11 or newer; this is Python {}.{}".format(*sys.version_info[:2]))
 
 __version__ = "0.1.0"
 
@@ -29,7 +29,6 @@ _ANSWERS = {
     "sweep": "sweep",
 }
 _OBJECTS = {
-    "evaluate": "roofline.evaluate",
     "Kernel": "roofline.kernel",
     "KERNELS": "roofline.kernels",
     "load_catalog": "roofline.accelerators",

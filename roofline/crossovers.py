@@ -1,5 +1,5 @@
-r"""Where two ways to compute the same attention cost the same: MHA mode against MQA mode of MLA, the indexer against the
-attention it serves, sparse attention against dense.
+r"""Where two ways to compute the same attention cost the same: MHA mode against MQA mode of MLA, the indexer against
+the attention it serves, sparse attention against dense.
 
 Every answer is two costs, each made of kernels under a visibility, set equal and solved for one quantity:
 
@@ -53,8 +53,8 @@ class Case:
 
     shape: glossary names of the rank's shape (heads per rank, latent, rope, nope, value; topk where attention is
     sparse; index_heads, index_head_dim where there is an indexer).  kernel_heads: heads as the MQA kernel runs them,
-    None = as they are.  rates: peak, bandwidth and, where sourced, exp_rate and vector_peak of the chip, needed for cost
-    "time"; peaks: tensor peak by precision, for kernels that run at another one than bf16.
+    None = as they are.  rates: peak, bandwidth and, where sourced, exp_rate and vector_peak of the chip, needed for
+    cost "time"; peaks: tensor peak by precision, for kernels that run at another one than bf16.
     given: values for batch, q_len, context, prefix and for widths (w_kv, kv_row_bytes, w_act, ...).
     """
 
@@ -77,9 +77,16 @@ class Case:
         if self.subject not in SUBJECTS:
             raise UnknownName("comparison", self.subject, SUBJECTS)
         if self.cost == "time" and not self.rates:
-            raise BadValue("cost", "time", "an accelerator beside it", "a time needs --hardware, or --peak and --bandwidth, or --ridge")
+            raise BadValue(
+                "cost",
+                "time",
+                "an accelerator beside it",
+                "a time needs --hardware, or --peak and --bandwidth, or --ridge",
+            )
         if self.kernel_heads is not None and self.kernel_heads < self.shape["heads"]:
-            raise BadValue("kernel_heads", self.kernel_heads, f"at least the {self.shape['heads']} heads of the rank, or none")
+            raise BadValue(
+                "kernel_heads", self.kernel_heads, f"at least the {self.shape['heads']} heads of the rank, or none"
+            )
 
     @property
     def sparse(self) -> bool:
@@ -130,7 +137,9 @@ def sides(case: Case) -> tuple[Cost, Cost]:
     if case.phase == "shared-prefix":
         part = visibility.prefix_part().bindings()
         return MLA_MHA.bind(**part), MLA_MQA.bind(**part)
-    return MLA_UP_PROJECTION.bind(**dense) + MLA_MHA.bind(**dense), MLA_ABSORPTION + MLA_MQA.bind(**sparse) + MLA_UNABSORPTION
+    return MLA_UP_PROJECTION.bind(**dense) + MLA_MHA.bind(**dense), MLA_ABSORPTION + MLA_MQA.bind(
+        **sparse
+    ) + MLA_UNABSORPTION
 
 
 def _defaults(case: Case) -> dict[str, Any]:
@@ -210,10 +219,25 @@ def _solved(case: Case, unknown: str, lhs: Expr, rhs: Expr, lowest: float | None
     conditions = tuple(_conditions(case))
     if not solution.roots:
         cheaper = _cheaper(lhs, rhs, unknown, names)
-        reason = f"{names[0]} and {names[1]} never cost the same: {solution.reason}" if not solution.intervals else "both sides cost the same everywhere"
+        reason = (
+            f"{names[0]} and {names[1]} never cost the same: {solution.reason}"
+            if not solution.intervals
+            else "both sides cost the same everywhere"
+        )
         return [Crossing(unknown, None, cheaper, cheaper, lowest, conditions, reason, lhs, rhs, rejected)]
     return [
-        Crossing(unknown, root, _side(root.before, names), _side(root.after, names), lowest, conditions, "", lhs, rhs, rejected)
+        Crossing(
+            unknown,
+            root,
+            _side(root.before, names),
+            _side(root.after, names),
+            lowest,
+            conditions,
+            "",
+            lhs,
+            rhs,
+            rejected,
+        )
         for root in solution.roots
     ]
 
@@ -232,7 +256,11 @@ def _cheaper(lhs: Expr, rhs: Expr, unknown: str, names: tuple[str, str]) -> str:
 def _conditions(case: Case) -> list[str]:
     """What holds for every value of this comparison, in words."""
     values = _defaults(case)
-    said = [f"{name} = {values[name]}" for name in ("batch", "q_len", "context", "prefix") if name in values and name not in UNKNOWNS[case.phase]]
+    said = [
+        f"{name} = {values[name]}"
+        for name in ("batch", "q_len", "context", "prefix")
+        if name in values and name not in UNKNOWNS[case.phase]
+    ]
     if case.phase == "oneshot":
         said = ["attention cores only"] if case.subject == "modes" else []
     if case.sparse:
@@ -241,4 +269,3 @@ def _conditions(case: Case) -> list[str]:
     if case.phase == "shared-prefix":
         said.append("expanded keys and values kept")
     return said
-

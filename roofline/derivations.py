@@ -55,7 +55,7 @@ def beyond_topk() -> Expr:
 
 @lru_cache
 def crossing_length(rho: Expr) -> Expr:
-    """Length at which masked MHA over all causal pairs costs as much as sparse MQA whose pairs cost `rho` times as much.
+    """Length at which masked MHA over all causal pairs costs as much as sparse MQA, whose pairs cost `rho` times more.
 
     The larger of the two roots; it lies above top-k for rho > 1, the smaller one below.
 

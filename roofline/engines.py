@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +79,15 @@ def thresholds(shape: Mapping[str, float], tp: int, *, cached: bool = False) -> 
         told = {k: str(entry[k]) for k in ("engine", "backend", "what", "kind", "source", "url", "date")}
         length = entry["length"] if ranges is None else _largest(ranges)
         beyond = None if cached and "cached" in entry else entry.get("next", {}).get(tp)
-        found.append({**told, "seq_len": length, "next_seq_len": beyond, "ranges": ranges, "limit": entry.get("limit"), "tp": tp})
+        found.append(
+            {**told, "seq_len": length, "next_seq_len": beyond, "ranges": ranges, "limit": entry.get("limit"), "tp": tp}
+        )
     return found
 
 
-def runs_mha(engine: str, backend: str, shape: Mapping[str, float], *, tp: int, q_len: int, seq_len: int, cached: bool = False) -> bool:
+def runs_mha(
+    engine: str, backend: str, shape: Mapping[str, float], *, tp: int, q_len: int, seq_len: int, cached: bool = False
+) -> bool:
     """Whether the engine's table chooses MHA mode for a batch (table only; the mask workspace is another limit)."""
     for entry in thresholds(shape, tp, cached=cached):
         if (entry["engine"], entry["backend"]) == (engine, backend):
@@ -90,7 +95,11 @@ def runs_mha(engine: str, backend: str, shape: Mapping[str, float], *, tp: int, 
                 if seq_len <= longest:
                     return bool(q_len >= shortest_query)
             return False
-    raise UnknownName("engine table", f"{engine} {backend} at TP {tp}", {f"{e['engine']} {e['backend']}" for e in data()["thresholds"]})
+    raise UnknownName(
+        "engine table",
+        f"{engine} {backend} at TP {tp}",
+        {f"{e['engine']} {e['backend']}" for e in data()["thresholds"]},
+    )
 
 
 def query_gates(heads: int) -> list[dict[str, Any]]:
@@ -98,7 +107,14 @@ def query_gates(heads: int) -> list[dict[str, Any]]:
     gates = []
     for entry in data()["query_gates"]:
         told = {k: str(entry[k]) for k in ("engine", "backend", "architecture", "source", "url", "date")}
-        gates.append({**told, "q_len": entry["heads"].get(heads, entry["heads"]["else"]), "kind": "published", "what": "largest query run as decode"})
+        gates.append(
+            {
+                **told,
+                "q_len": entry["heads"].get(heads, entry["heads"]["else"]),
+                "kind": "published",
+                "what": "largest query run as decode",
+            }
+        )
     return gates
 
 
@@ -122,14 +138,23 @@ def measured_crossings(shape: Mapping[str, float], tp: int) -> list[dict[str, An
         points = sorted((length, mha / mqa) for length, (mha, mqa) in row["latency_s"].items())
         told = {k: str(block[k]) for k in ("source", "url", "date")}
         what = "whole modules, measured: projections, indexer and top-k included"
-        found.append({**told, "hardware": row["hardware"], "kind": "measured", "what": what, "tp": tp,
-                      "seq_len": _log_crossing(points), "measured_to": points[-1][0]})  # fmt: skip
+        found.append(
+            {
+                **told,
+                "hardware": row["hardware"],
+                "kind": "measured",
+                "what": what,
+                "tp": tp,
+                "seq_len": _log_crossing(points),
+                "measured_to": points[-1][0],
+            }
+        )
     return found
 
 
 def _log_crossing(points: list[tuple[int, float]]) -> float | None:
     """Length at which the ratio passes 1, log-log between neighbours."""
-    for (x0, r0), (x1, r1) in zip(points, points[1:], strict=False):
+    for (x0, r0), (x1, r1) in pairwise(points):
         if r0 <= 1 < r1:
             share = math.log(r0) / (math.log(r0) - math.log(r1))
             return float(x0 * (x1 / x0) ** share)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+
 class RooflineError(Exception):
     """Base of all errors that this package raises on purpose."""
 
@@ -26,9 +27,9 @@ class NoAnswer(RooflineError):
 class UnknownName(RooflineError):
     """A name (accelerator, model, kernel, quantity, ...) that is not in its registry.
 
-    >>> raise UnknownName("accelerator", "h100", ["h100-sxm", "h200-sxm"], "roofline hardware list")
+    >>> raise UnknownName("accelerator", "h100", ["h100-sxm", "h200-sxm"])
     Traceback (most recent call last):
-    roofline.errors.UnknownName: unknown accelerator 'h100': nearest are h100-sxm, h200-sxm; all are listed by `roofline hardware list`
+    roofline.errors.UnknownName: unknown accelerator 'h100': nearest are h100-sxm, h200-sxm
     """
 
     def __init__(self, kind: str, name: object, choices: Iterable[str], listing: str | None = None) -> None:
@@ -43,7 +44,11 @@ class UnknownName(RooflineError):
         else:
             hint = "nearest are " + ", ".join(near) if near else f"none of {len(self.choices)} is close"
         if near and len(self.choices) <= 12:
-            hint = "nearest are " + ", ".join(near) if len(near) == len(self.choices) else f"did you mean {near[0]}? {hint}"
+            hint = (
+                "nearest are " + ", ".join(near)
+                if len(near) == len(self.choices)
+                else f"did you mean {near[0]}? {hint}"
+            )
         tail = f"; all are listed by `{listing}`" if listing else ""
         super().__init__(f"unknown {kind} {text!r}: {hint}{tail}")
 

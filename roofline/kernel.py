@@ -136,7 +136,11 @@ class Cost:
 
     def _repr_latex_(self) -> str:
         shown = [self.latex(n) for n in QUANTITIES if self.quantity(n) != 0]
-        return "$\\displaystyle \\begin{aligned}" + r" \\ ".join(s.replace("=", "&=", 1) for s in shown) + "\\end{aligned}$"
+        return (
+            "$\\displaystyle \\begin{aligned}"
+            + r" \\ ".join(s.replace("=", "&=", 1) for s in shown)
+            + "\\end{aligned}$"
+        )
 
     @property
     def free_symbols(self) -> set[sp.Symbol]:
@@ -196,7 +200,8 @@ class Kernel(Cost):
         into the pairs too, while ``bind(heads=sym.heads / sym.tp)`` renames heads and does not repeat itself.
 
         >>> from roofline.kernels import KERNELS
-        >>> KERNELS["mla_mqa"].bind(kv_row_bytes=656, w_act=0, pairs=1, rows_read=1, kernel_heads=128, latent=512, rope=64).intensity
+        >>> one = KERNELS["mla_mqa"].bind(pairs=1, rows_read=1, kernel_heads=128, latent=512, rope=64)
+        >>> one.bind(kv_row_bytes=656, w_act=0).intensity
         17408/41
         """
         given = {symbol(k): exact(v, k) for k, v in values.items() if v is not None}
@@ -263,4 +268,18 @@ class Sequence(Cost):
         return f"Sequence({self.name!r}: {', '.join(k.name for k in self._kernels)})"
 
 
-__all__ = ["AXES", "QUANTITIES", "RESOURCES", "SYMBOLS", "Cost", "Exp", "Kernel", "Mac", "Read", "Sequence", "Term", "Vector", "Write"]
+__all__ = [
+    "AXES",
+    "QUANTITIES",
+    "RESOURCES",
+    "SYMBOLS",
+    "Cost",
+    "Exp",
+    "Kernel",
+    "Mac",
+    "Read",
+    "Sequence",
+    "Term",
+    "Vector",
+    "Write",
+]

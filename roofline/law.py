@@ -35,7 +35,13 @@ LEGS = {  # leg -> (total of the kernel, rate of the chip)
     "memory": ("bytes", "bandwidth"),
     "link": ("link_bytes", "link_bandwidth"),
 }
-BOUNDS = {"tensor": "compute", "vector": "vector unit", "exp": "special-function unit", "memory": "memory", "link": "link"}
+BOUNDS = {
+    "tensor": "compute",
+    "vector": "vector unit",
+    "exp": "special-function unit",
+    "memory": "memory",
+    "link": "link",
+}
 
 
 def ridge() -> Expr:
@@ -50,7 +56,9 @@ def attainable() -> Expr:
 
 def legs(kernel: Kernel, without: Collection[str] = ()) -> dict[str, Expr]:
     """Time of each leg that the kernel uses [s]; `without` names legs whose rate is not known."""
-    work = {leg: (_work(kernel, total), getattr(sym, rate)) for leg, (total, rate) in LEGS.items() if leg not in without}
+    work = {
+        leg: (_work(kernel, total), getattr(sym, rate)) for leg, (total, rate) in LEGS.items() if leg not in without
+    }
     return {leg: amount / rate for leg, (amount, rate) in work.items() if amount != 0}
 
 

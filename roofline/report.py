@@ -101,7 +101,10 @@ def _plain(block: Block, width: int) -> str:
         case Text(text):
             return fill(text, width, break_long_words=False, break_on_hyphens=False)
         case Bullets(lines):
-            return "\n".join(fill(line, width, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False) for line in lines)
+            return "\n".join(
+                fill(line, width, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False)
+                for line in lines
+            )
         case Formula(left, expr, note):
             return f"    {left} = {expr}" + (f"      {note}" if note else "")
         case Table(heads, rows, right):
@@ -131,7 +134,9 @@ def _markdown(block: Block) -> str:
             return f"$$\n{_formula_tex(block)}\n$$"
         case Table(heads, rows, right):
             rule = ["---:" if r else "---" for r in right]
-            return "\n".join("| " + " | ".join(c.replace("|", r"\|") for c in row) + " |" for row in [heads, rule, *rows])
+            return "\n".join(
+                "| " + " | ".join(c.replace("|", r"\|") for c in row) + " |" for row in [heads, rule, *rows]
+            )
         case Verbatim(text):
             return f"```bibtex\n{text}\n```"
 
@@ -157,9 +162,20 @@ def _tex(block: Block) -> str:
             spec = "".join("r" if r else "l" for r in right)
             lines = [" & ".join(map(tex_escape, row)) + r" \\" for row in rows]
             head = " & ".join(map(tex_escape, heads)) + r" \\ \hline \endhead"
-            return "\n".join([rf"{{\footnotesize\setlength{{\tabcolsep}}{{4pt}}\begin{{longtable}}{{{spec}}}", r"\hline", head, *lines, r"\hline", r"\end{longtable}}"])
+            return "\n".join(
+                [
+                    rf"{{\footnotesize\setlength{{\tabcolsep}}{{4pt}}\begin{{longtable}}{{{spec}}}",
+                    r"\hline",
+                    head,
+                    *lines,
+                    r"\hline",
+                    r"\end{longtable}}",
+                ]
+            )
         case Verbatim(text):
-            wrapped = "\n".join(fill(line, 100, subsequent_indent="      ", break_long_words=False) for line in text.splitlines())
+            wrapped = "\n".join(
+                fill(line, 100, subsequent_indent="      ", break_long_words=False) for line in text.splitlines()
+            )
             return f"{{\\footnotesize\n\\begin{{verbatim}}\n{wrapped}\n\\end{{verbatim}}}}"
 
 
@@ -177,7 +193,8 @@ def _html(block: Block) -> str:
             cells = [[(c, ' class="r"' if r else "") for c, r in zip(row, right, strict=True)] for row in rows]
             head = "".join(f'<th scope="col">{escape(h)}</th>' for h in heads)
             body = "".join("<tr>" + "".join(f"<td{k}>{escape(c)}</td>" for c, k in row) + "</tr>\n" for row in cells)
-            return f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+            table = f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table>"
+            return f'<div class="wide" tabindex="0">{table}</div>'
         case Verbatim(text):
             return f"<pre>{escape(text)}</pre>"
 
@@ -190,7 +207,9 @@ def _mathml(block: Formula) -> str:
 
     # the printer takes no names of ours, so the symbols themselves are exchanged for their letters
     letters = {SYMBOLS[name]: sp.Symbol(_sympy_letter(record.latex)) for name, record in GLOSSARY.items()}
-    left = mathml(letters[SYMBOLS[block.left]] if block.left in GLOSSARY else sp.Symbol(block.left), printer="presentation")
+    left = mathml(
+        letters[SYMBOLS[block.left]] if block.left in GLOSSARY else sp.Symbol(block.left), printer="presentation"
+    )
     right = mathml(block.expr.xreplace(letters), printer="presentation")
     note = f'<p class="note">{escape(block.note)}</p>' if block.note else ""
     return f'<div class="wide"><math display="block"><mrow>{left}<mo>=</mo>{right}</mrow></math></div>{note}'
@@ -201,7 +220,16 @@ def _sympy_letter(tex: str) -> str:
     return tex.replace(r"f\!f", "ff").replace("\\", "").replace("{", "").replace("}", "").replace("^*", "")
 
 
-_GREEK = {r"\pi": "π", r"\beta": "β", r"\kappa": "κ", r"\eta": "η", r"\Phi": "Φ", r"\downarrow": "↓", r"\uparrow": "↑", r"f\!f": "ff"}
+_GREEK = {
+    r"\pi": "π",
+    r"\beta": "β",
+    r"\kappa": "κ",
+    r"\eta": "η",
+    r"\Phi": "Φ",
+    r"\downarrow": "↓",
+    r"\uparrow": "↑",
+    r"f\!f": "ff",
+}
 
 
 def plain_letter(tex: str) -> str:

@@ -108,10 +108,20 @@ def latex(answer: Answer) -> str:
     if answer.columns and answer.rows:
         heads, body = cells(answer)
         spec = "".join("r" if c.numeric else "l" for c in answer.columns)
-        lines = [rf"\begin{{tabular}}{{{spec}}}", r"\hline", _tex_row(heads), r"\hline", *map(_tex_row, body), r"\hline", r"\end{tabular}"]
+        lines = [
+            rf"\begin{{tabular}}{{{spec}}}",
+            r"\hline",
+            _tex_row(heads),
+            r"\hline",
+            *map(_tex_row, body),
+            r"\hline",
+            r"\end{tabular}",
+        ]
         parts.append("\n".join(lines))
     if answer.notes:
-        parts.append("\\begin{itemize}\n" + "\n".join(rf"\item {tex_escape(n)}" for n in answer.notes) + "\n\\end{itemize}")
+        parts.append(
+            "\\begin{itemize}\n" + "\n".join(rf"\item {tex_escape(n)}" for n in answer.notes) + "\n\\end{itemize}"
+        )
     return "\n\n".join(parts) + "\n"
 
 
@@ -119,10 +129,17 @@ def _tex_row(texts: Sequence[str]) -> str:
     return " & ".join(map(tex_escape, texts)) + r" \\"
 
 
-WRITERS: dict[str, Callable[[Answer], str]] = {".json": Answer.to_json, ".md": markdown, ".csv": csv_text, ".tex": latex}
+WRITERS: dict[str, Callable[[Answer], str]] = {
+    ".json": Answer.to_json,
+    ".md": markdown,
+    ".csv": csv_text,
+    ".tex": latex,
+}
 
 
-def write(answer: Answer, path: str | os.PathLike[str], writers: dict[str, Callable[[Answer], str]] | None = None) -> None:
+def write(
+    answer: Answer, path: str | os.PathLike[str], writers: dict[str, Callable[[Answer], str]] | None = None
+) -> None:
     """Write an answer to a file whose suffix says the form; the file appears whole or not at all."""
     writers = writers or WRITERS
     suffix = Path(path).suffix.lower()

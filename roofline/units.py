@@ -30,7 +30,9 @@ UNITS = {  # canonical unit -> spellings accepted after the prefix
     "FLOP/B": ("FLOP/B", ""),
     "1": ("",),
 }
-_NUMBER = re.compile(r"\s*([+-]?(?:\d+(?:_\d+)*)(?:\.\d*)?(?:[eE][+-]?\d{1,4})?|[+-]?\.\d+(?:[eE][+-]?\d{1,4})?)\s*(\S*)\s*\Z")
+_NUMBER = re.compile(
+    r"\s*([+-]?(?:\d+(?:_\d+)*)(?:\.\d*)?(?:[eE][+-]?\d{1,4})?|[+-]?\.\d+(?:[eE][+-]?\d{1,4})?)\s*(\S*)\s*\Z"
+)
 _SMALL = {"m": 1e-3, "u": 1e-6, "µ": 1e-6, "n": 1e-9}
 
 

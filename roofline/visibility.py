@@ -68,7 +68,9 @@ def clipped_pairs(cap: Expr) -> Expr:
 def window() -> Visibility:
     """Causal sliding window of `window` keys; the rows of all windows together are read once."""
     s, c, w = sym.q_len, sym.context, sym.window
-    return Visibility("window", clipped_pairs(w), minimum(c + s, w + s - 1), ("rows in the union of the windows read once",))
+    return Visibility(
+        "window", clipped_pairs(w), minimum(c + s, w + s - 1), ("rows in the union of the windows read once",)
+    )
 
 
 def topk(*, skip: bool = True, gather: str = "none") -> Visibility:
@@ -82,14 +84,20 @@ def topk(*, skip: bool = True, gather: str = "none") -> Visibility:
     s, c, k = sym.q_len, sym.context, sym.topk
     pairs = clipped_pairs(k) if skip else s * k
     rows = pairs if gather == "none" else minimum(c + s, pairs)
-    told = "missing keys of the first queries skipped" if skip else "missing keys of the first queries computed all the same"
+    told = (
+        "missing keys of the first queries skipped"
+        if skip
+        else "missing keys of the first queries computed all the same"
+    )
     return Visibility("topk", pairs, rows, (told, f"gather reuse between queries: {gather}"))
 
 
 def shared_prefix() -> Visibility:
     """Dense attention of a batch whose sequences share their first `prefix` cached rows, read once for the batch."""
     s, c, p, b = sym.q_len, sym.context, sym.prefix, sym.batch
-    return Visibility("shared-prefix", dense().pairs, p / b + c - p + s, ("the shared prefix is read once for the batch",))
+    return Visibility(
+        "shared-prefix", dense().pairs, p / b + c - p + s, ("the shared prefix is read once for the batch",)
+    )
 
 
 def prefix_part() -> Visibility:

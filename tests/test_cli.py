@@ -1,4 +1,5 @@
-"""The command line as a user meets it: exit codes, messages, documents.  In process; one subprocess checks the entry."""
+"""The command line as a user meets it: exit codes, messages, documents.  In process; one subprocess checks "
+"the entry."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ def failed(capsys: pytest.CaptureFixture[str], code: int, *argv: str) -> str:
     return message
 
 
-# Heads on the ridge: design pins H1 and H2.  FlashMLA docs/20250422-new-kernel-deep-dive.md (865 TFLOP/s over 3.35 TB/s)
-# with the exact quotient (2d + r)/(d + r) instead of the rounded 2; MTT S4000: 98.304 TFLOP/s over 0.768 TB/s.
+# Heads on the ridge: design pins H1 and H2.  FlashMLA docs/20250422-new-kernel-deep-dive.md (865 TFLOP/s over
+# 3.35 TB/s) with the exact quotient (2d + r)/(d + r) for the rounded 2; MTT S4000: 98.304 TFLOP/s over 0.768 TB/s.
 @pytest.mark.parametrize(
     ("hardware", "roof", "exact", "heads", "bound"),
     [
@@ -110,7 +111,19 @@ def test_crossings_by_flops(capsys, argv, values):
     ],
 )
 def test_crossings_by_time(capsys, argv, values):
-    command = ["crossover", "--model", "deepseek-v3.2", "--cost", "time", "--hardware", "b200", "--roof", "inferencex", "--tp", "1,8"]
+    command = [
+        "crossover",
+        "--model",
+        "deepseek-v3.2",
+        "--cost",
+        "time",
+        "--hardware",
+        "b200",
+        "--roof",
+        "inferencex",
+        "--tp",
+        "1,8",
+    ]
     rows = answered(capsys, *command, *argv)["rows"]
     got = [r["value"] for r in rows]
     assert got[1] == pytest.approx(values[1], abs=1.1)
@@ -156,8 +169,14 @@ def test_engine_voices_have_date_and_source(capsys):
     (row,) = answered(capsys, "crossover", "--model", "deepseek-v3.2")["rows"]
     told = {(v["engine"], v["seq_len"]) for v in row["engine_thresholds"]}
     assert {("vLLM", 4096), ("SGLang", 2048), ("TensorRT-LLM", 10240), ("TensorRT-LLM", 0)} <= told
-    assert all(v["source"] and v["date"] and v["url"].startswith("https://") for v in row["engine_thresholds"] + row["measured"])
-    assert {m["hardware"]: m["seq_len"] and round(m["seq_len"], -3) for m in row["measured"]} == {"h200-sxm": 28000, "b200-sxm": None}
+    assert all(
+        v["source"] and v["date"] and v["url"].startswith("https://")
+        for v in row["engine_thresholds"] + row["measured"]
+    )
+    assert {m["hardware"]: m["seq_len"] and round(m["seq_len"], -3) for m in row["measured"]} == {
+        "h200-sxm": 28000,
+        "b200-sxm": None,
+    }
 
 
 @pytest.mark.parametrize(
@@ -205,7 +224,10 @@ def test_output_files(capsys, tmp_path, suffix):
     assert list(tmp_path.iterdir()) == [target]  # no partial file left
 
 
-@pytest.mark.parametrize("argv", [["heads", "--hardware", "h800-sxm"], ["crossover"], ["formula", "mla_mqa"], ["model", "show", "deepseek-v3"]])
+@pytest.mark.parametrize(
+    "argv",
+    [["heads", "--hardware", "h800-sxm"], ["crossover"], ["formula", "mla_mqa"], ["model", "show", "deepseek-v3"]],
+)
 def test_explain_tells_formula_sources_and_what_is_left_out(capsys, argv):
     assert run([*argv, "--explain"]) == 0
     text = capsys.readouterr().out

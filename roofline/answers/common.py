@@ -10,6 +10,7 @@ from roofline.parts import GIVEN
 if TYPE_CHECKING:
     from roofline.accelerators import Roof
 
+
 class Parts(NamedTuple):
     """The accelerators asked for, the digest of the data they come from, and warnings about files of the user."""
 
@@ -49,5 +50,8 @@ def leg_rates(part: Accelerator, roof: Roof) -> dict[str, float]:
 
 
 def rates(roof: Roof) -> dict[str, float]:
-    """Peak [FLOP/s] and bandwidth [B/s] of a roof; a bare ridge point stands as ridge over 1, which times only scale."""
-    return {"peak": roof.peak, "bandwidth": roof.bandwidth} if roof.has_rates else {"peak": roof.ridge, "bandwidth": 1.0}
+    """Peak [FLOP/s] and bandwidth [B/s] of a roof; a bare ridge point stands as ridge over 1, which times "
+    "only scale."""
+    return (
+        {"peak": roof.peak, "bandwidth": roof.bandwidth} if roof.has_rates else {"peak": roof.ridge, "bandwidth": 1.0}
+    )

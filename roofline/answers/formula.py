@@ -7,12 +7,13 @@ from typing import Any
 
 import sympy as sp
 
-from roofline.answer import Answer, Column, Section
 from roofline import law
+from roofline.answer import Answer, Column, Section
 from roofline.errors import BadValue, UnknownName
 from roofline.glossary import GLOSSARY, SYNONYMS, check
 from roofline.kernel import QUANTITIES, Kernel
-from roofline.kernels import KERNELS, kernel as find_kernel
+from roofline.kernels import KERNELS
+from roofline.kernels import kernel as find_kernel
 from roofline.phases import on_phase
 from roofline.sensitivity import elasticities
 from roofline.symbols import SYMBOLS, exact, latex
@@ -34,7 +35,8 @@ def formula(
     """The formulas of a kernel; without a kernel, the list of kernels.
 
     Parameters: kernel, an id or a Kernel of one's own; quantity, one of flops, vector_flops, exps, bytes, intensity,
-    time_lower, time_upper (default all totals that are not zero); phase, "decode", "chunked", "oneshot" or "shared-prefix" to put in pairs and rows;
+    time_lower, time_upper (default all totals that are not zero); phase, "decode", "chunked", "oneshot" or
+    "shared-prefix" to put in pairs and rows;
     values, numbers for glossary quantities (what `--set` gives).
 
     >>> formula("mla_mqa", quantity="flops")["quantities"][0]["text"]
@@ -52,16 +54,35 @@ def formula(
     rows = [_quantity_row(bound, name, values) for name in names]
     moved = _elasticities(phased, rows, values)
     data = {
-        "kernel": chosen.name, "title": chosen.title, "quantities": rows, "phase": phase, "inputs": dict(values),
+        "kernel": chosen.name,
+        "title": chosen.title,
+        "quantities": rows,
+        "phase": phase,
+        "inputs": dict(values),
         "terms": [_term_row(term, size) for term, size in bound.parts()],
         "defaults": {str(k): str(v) for k, v in bound.bindings.items() if k not in map(SYMBOLS.get, values)},
-        "assumes": list(chosen.assumes), "omits": list(chosen.omits), "source": chosen.source, "precision": chosen.precision,
+        "assumes": list(chosen.assumes),
+        "omits": list(chosen.omits),
+        "source": chosen.source,
+        "precision": chosen.precision,
         "elasticities": moved,
         "symbols": [_symbol_row(s) for s in sorted(map(str, bound.free_symbols))],
-    }  # fmt: skip
-    columns = (Column("quantity", "quantity"), Column("unit", "unit"), Column("value_text", "value"), Column("text", "formula"))
-    return Answer("formula", data, columns, table="quantities", title=f"{chosen.name}: {chosen.title}",
-                  notes=_notes(chosen), sections=_sections(data))  # fmt: skip
+    }
+    columns = (
+        Column("quantity", "quantity"),
+        Column("unit", "unit"),
+        Column("value_text", "value"),
+        Column("text", "formula"),
+    )
+    return Answer(
+        "formula",
+        data,
+        columns,
+        table="quantities",
+        title=f"{chosen.name}: {chosen.title}",
+        notes=_notes(chosen),
+        sections=_sections(data),
+    )
 
 
 def _total(cost: Any, name: str) -> sp.Expr:
@@ -71,22 +92,47 @@ def _total(cost: Any, name: str) -> sp.Expr:
 
 def kernel_list() -> Answer:
     """All kernels."""
-    rows = [{"kernel": k.name, "title": k.title, "precision": k.precision, "source": k.source,
-             "synonyms": list(SYNONYMS.get(k.name, ()))} for k in KERNELS.values()]  # fmt: skip
-    columns = (Column("kernel", "kernel"), Column("title", "what it computes"), Column("synonyms", "also called"), Column("source", "source"))
+    rows = [
+        {
+            "kernel": k.name,
+            "title": k.title,
+            "precision": k.precision,
+            "source": k.source,
+            "synonyms": list(SYNONYMS.get(k.name, ())),
+        }
+        for k in KERNELS.values()
+    ]
+    columns = (
+        Column("kernel", "kernel"),
+        Column("title", "what it computes"),
+        Column("synonyms", "also called"),
+        Column("source", "source"),
+    )
     return Answer("formula", {"kernels": rows}, columns, table="kernels", title="Kernels")
 
 
 def glossary() -> Answer:
     """All quantities: name, LaTeX, unit, meaning, HF key, range."""
-    rows = [{**q._asdict(), "range": q.range_text, "synonyms": list(SYNONYMS.get(q.name, ()))} for q in GLOSSARY.values()]
-    columns = (Column("name", "name"), Column("latex", "LaTeX"), Column("unit", "unit"), Column("meaning", "meaning"), Column("hf_key", "HF config key"))
+    rows = [
+        {**q._asdict(), "range": q.range_text, "synonyms": list(SYNONYMS.get(q.name, ()))} for q in GLOSSARY.values()
+    ]
+    columns = (
+        Column("name", "name"),
+        Column("latex", "LaTeX"),
+        Column("unit", "unit"),
+        Column("meaning", "meaning"),
+        Column("hf_key", "HF config key"),
+    )
     return Answer("glossary", {"quantities": rows}, columns, table="quantities", title="Glossary")
 
 
 def _expr(cost: Any, name: str) -> Any:
     """A total of the kernel, or one of its time bounds."""
-    return {"time_lower": law.time_lower, "time_upper": law.time_upper}[name](cost) if name in TIMES else cost.quantity(name)
+    return (
+        {"time_lower": law.time_lower, "time_upper": law.time_upper}[name](cost)
+        if name in TIMES
+        else cost.quantity(name)
+    )
 
 
 def _elasticities(cost: Any, rows: list[dict[str, Any]], values: Mapping[str, float]) -> list[dict[str, Any]]:
@@ -106,18 +152,33 @@ def _quantity_row(cost: Any, name: str, values: Mapping[str, float]) -> dict[str
     if value is not None and abs(value) == float("inf"):
         raise BadValue(name, expr, "a finite result")
     return {
-        "quantity": name, "unit": _UNITS[name], "text": str(expr), "latex": f"{GLOSSARY[name].latex} = {latex(expr)}", "value": value,
+        "quantity": name,
+        "unit": _UNITS[name],
+        "text": str(expr),
+        "latex": f"{GLOSSARY[name].latex} = {latex(expr)}",
+        "value": value,
         "value_text": None if value is None else number(value, 6),
-    }  # fmt: skip
+    }
 
 
 def _term_row(term: Any, size: sp.Expr) -> dict[str, Any]:
-    return {"resource": term.resource, "axes": term.axes, "amount": str(term.amount), "label": term.label, "total": str(size)}
+    return {
+        "resource": term.resource,
+        "axes": term.axes,
+        "amount": str(term.amount),
+        "label": term.label,
+        "total": str(size),
+    }
 
 
 def _symbol_row(name: str) -> dict[str, Any]:
     record = GLOSSARY.get(name)
-    return {"name": name, "latex": record.latex if record else name, "unit": record.unit if record else "", "meaning": record.meaning if record else ""}
+    return {
+        "name": name,
+        "latex": record.latex if record else name,
+        "unit": record.unit if record else "",
+        "meaning": record.meaning if record else "",
+    }
 
 
 def _notes(chosen: Kernel) -> tuple[str, ...]:
@@ -128,7 +189,9 @@ def _notes(chosen: Kernel) -> tuple[str, ...]:
 
 def _sections(data: Mapping[str, Any]) -> tuple[Section, ...]:
     terms = tuple(f"{t['resource']:<7}{t['axes']:<10} x {t['amount']:<28} {t['label']}" for t in data["terms"])
-    inputs = tuple(f"{name} = {number(value)}" for name, value in data["inputs"].items()) or ("none: every quantity is a symbol",)
+    inputs = tuple(f"{name} = {number(value)}" for name, value in data["inputs"].items()) or (
+        "none: every quantity is a symbol",
+    )
     symbols = tuple(f"{s['name']} ({s['latex']}) [{s['unit']}]: {s['meaning']}" for s in data["symbols"])
     defaults = tuple(f"{k} = {v}" for k, v in data["defaults"].items()) or ("none",)
     moved = tuple(f"{e['quantity']} by {e['input']}: {_signed(e['elasticity'])}" for e in data["elasticities"])

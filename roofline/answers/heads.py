@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from roofline import glossary
-from roofline._generated import closed_forms as derived
-from roofline._generated import kernels
+from roofline._generated import closed_forms
 from roofline.answer import Answer, Column, Section
 from roofline.answers.common import chosen, rates, usual_roofs
 from roofline.errors import BadValue
+from roofline.evaluate import closed_form
 from roofline.headcount import nearest_power_of_two, side
 from roofline.units import number
 
@@ -70,10 +70,23 @@ def heads(
         rows += [_row(part, r, shape) for r in found]
         if not found:
             skipped.append({"hardware": part.id, "reason": part.skipped_reason or _no_roof(part, roof)})
-    data = {"rows": rows, "skipped": skipped, "formula": {"latex": derived.LATEX["heads_at_ridge"], "text": derived.TEXT["heads_at_ridge"]}, "inputs": {**shape, "w_kv": w_kv, "roof": roof}}
+    data = {
+        "rows": rows,
+        "skipped": skipped,
+        "formula": {"latex": closed_forms.LATEX["heads_at_ridge"], "text": closed_forms.TEXT["heads_at_ridge"]},
+        "inputs": {**shape, "w_kv": w_kv, "roof": roof},
+    }
     title = "Head count on the ridge point: MQA-mode MLA decode over a long context"
-    return Answer("heads", data, _COLUMNS, title=title, notes=asked.warnings + _notes(shape, kv_row_bytes, w_kv, roof, skipped),
-                  sections=_sections(rows, shape), digest=asked.digest, no_answer="" if rows else "no part has a sourced ridge")  # fmt: skip
+    return Answer(
+        "heads",
+        data,
+        _COLUMNS,
+        title=title,
+        notes=asked.warnings + _notes(shape, kv_row_bytes, w_kv, roof, skipped),
+        sections=_sections(rows, shape),
+        digest=asked.digest,
+        no_answer="" if rows else "no part has a sourced ridge",
+    )
 
 
 def chips(heads: float = 64, hardware: str | Iterable[str | Accelerator] = "all", **options: Any) -> Answer:
@@ -94,12 +107,16 @@ def chips(heads: float = 64, hardware: str | Iterable[str | Accelerator] = "all"
     rows.sort(key=lambda r: (abs(r["distance_log2"]), r["hardware"], r["roof"]))
     data = {**answer.data, "rows": rows, "inputs": {**intensity, "heads": heads}}
     columns = (
-        *_COLUMNS[:3], _COLUMNS[5], _COLUMNS[6],
+        *_COLUMNS[:3],
+        _COLUMNS[5],
+        _COLUMNS[6],
         Column("distance_log2", "distance", "log2", show=lambda v: f"{v:+.3f}"),
         Column("asked_bound", f"bound with {number(heads)} heads"),
-    )  # fmt: skip
+    )
     title = f"Accelerators by their distance from {number(heads)} heads"
-    return Answer("chips", data, columns, title=title, notes=answer.notes, sections=answer.sections, digest=answer.digest)
+    return Answer(
+        "chips", data, columns, title=title, notes=answer.notes, sections=answer.sections, digest=answer.digest
+    )
 
 
 _heads = heads  # `chips` has an argument of that name
@@ -107,8 +124,10 @@ _heads = heads  # `chips` has an argument of that name
 
 def _row_bytes(w_kv: float, latent: float, rope: float) -> float:
     """Bytes of a cached row as the kernel itself has it."""
-    default = kernels.DEFAULTS["mla_mqa"]["kv_row_bytes"]
-    return float(default(w_kv=glossary.check("w_kv", w_kv), latent=latent, rope=rope))
+    from roofline._generated import kernels
+
+    defaults: Any = kernels.DEFAULTS
+    return float(defaults["mla_mqa"]["kv_row_bytes"](w_kv=glossary.check("w_kv", w_kv), latent=latent, rope=rope))
 
 
 def _no_roof(part: Accelerator, roof: str | None) -> str:
@@ -117,9 +136,11 @@ def _no_roof(part: Accelerator, roof: str | None) -> str:
 
 
 def _row(part: Accelerator, roof: Roof, shape: dict[str, float]) -> dict[str, Any]:
-    exact = derived.heads_at_ridge(**rates(roof), **shape)
+    exact = closed_form("heads_at_ridge")(**rates(roof), **shape)
     if not (math.isfinite(exact) and exact > 0):
-        raise BadValue("heads_exact", exact, "a finite head count", f"{part.id}: the numbers given are too large or too small")
+        raise BadValue(
+            "heads_exact", exact, "a finite head count", f"{part.id}: the numbers given are too large or too small"
+        )
     count = nearest_power_of_two(exact)
     return {
         "hardware": part.id,
@@ -130,17 +151,25 @@ def _row(part: Accelerator, roof: Roof, shape: dict[str, float]) -> dict[str, An
         "ridge_flop_per_byte": roof.ridge,
         "heads_exact": exact,
         "heads": count,
-        "intensity_flop_per_byte": derived.decode_intensity_limit(heads=count, **shape),
+        "intensity_flop_per_byte": closed_form("decode_intensity_limit")(heads=count, **shape),
         "bound": side(count, exact),
         "kind": roof.kind,
         "source": roof.source,
     }
 
 
-def _notes(shape: dict[str, float], kv_row_bytes: float | None, w_kv: float, roof: str | None, skipped: list[Any]) -> tuple[str, ...]:
-    width = f"kv_row_bytes = {number(shape['kv_row_bytes'])} B" + ("" if kv_row_bytes else f" (w_kv = {number(w_kv)} B)")
-    inputs = f"latent = {number(shape['latent'])}, rope = {number(shape['rope'])}, q_len = {number(shape['q_len'])}, {width}"
-    notes = [f"Inputs: {inputs}. Roof: {roof or 'every roof a part has'}; dense peaks, bf16 (fp16 where a part has no bf16)."]
+def _notes(
+    shape: dict[str, float], kv_row_bytes: float | None, w_kv: float, roof: str | None, skipped: list[Any]
+) -> tuple[str, ...]:
+    width = f"kv_row_bytes = {number(shape['kv_row_bytes'])} B" + (
+        "" if kv_row_bytes else f" (w_kv = {number(w_kv)} B)"
+    )
+    inputs = (
+        f"latent = {number(shape['latent'])}, rope = {number(shape['rope'])}, q_len = {number(shape['q_len'])}, {width}"
+    )
+    notes = [
+        f"Inputs: {inputs}. Roof: {roof or 'every roof a part has'}; dense peaks, bf16 (fp16 where a part has no bf16)."
+    ]
     notes.append("Nearest power of two in log2; `bound there` is the side of the ridge on which it falls.")
     if skipped:
         notes.append(f"Skipped {len(skipped)}: " + "; ".join(f"{s['hardware']} ({s['reason']})" for s in skipped))
@@ -150,14 +179,24 @@ def _notes(shape: dict[str, float], kv_row_bytes: float | None, w_kv: float, roo
 def _sections(rows: list[dict[str, Any]], shape: dict[str, float]) -> tuple[Section, ...]:
     steps = (
         "Shape: one cached row of kappa bytes per key serves every head, as key and as value (MQA mode).",
-        "Rule: intensity = tensor FLOP over bytes moved; limit for a long context; set equal to the ridge peak / bandwidth.",
+        "Rule: intensity = tensor FLOP over bytes moved; limit for a long context; set equal to the ridge "
+        "peak / bandwidth.",
     )
-    derivation = Section("Derivation", steps, (f"I = {derived.LATEX['decode_intensity_limit']}", f"H = {derived.LATEX['heads_at_ridge']}"))
+    derivation = Section(
+        "Derivation",
+        steps,
+        (f"I = {closed_forms.LATEX['decode_intensity_limit']}", f"H = {closed_forms.LATEX['heads_at_ridge']}"),
+    )
     put_in = tuple(
-        f"{r['hardware']} [{r['roof']}]: {number(r['ridge_flop_per_byte'], 6)} FLOP/B * {number(shape['kv_row_bytes'])} B"
-        f" / (2 * {number(shape['q_len'])} * (2 * {number(shape['latent'])} + {number(shape['rope'])})) = {r['heads_exact']:.2f} heads"
+        f"{r['hardware']} [{r['roof']}]: {number(r['ridge_flop_per_byte'], 6)} FLOP/B * "
+        f"{number(shape['kv_row_bytes'])} B"
+        f" / (2 * {number(shape['q_len'])} * (2 * {number(shape['latent'])} + {number(shape['rope'])})) = "
+        f"{r['heads_exact']:.2f} heads"
         for r in rows
     )
     sources = tuple(f"{r['hardware']} [{r['roof']}, {r['kind']}]: {r['source']}" for r in rows)
-    papers = ("arXiv:2405.04434 sec. 2.1 (MLA)", "FlashMLA docs/20250422-new-kernel-deep-dive.md (H800: 865 TFLOP/s over 3.35 TB/s)")
+    papers = (
+        "arXiv:2405.04434 sec. 2.1 (MLA)",
+        "FlashMLA docs/20250422-new-kernel-deep-dive.md (H800: 865 TFLOP/s over 3.35 TB/s)",
+    )
     return (derivation, Section("Numbers put in", put_in), Section("Sources", (*papers, *sources)))

@@ -7,14 +7,12 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from roofline.answer import Answer
-from roofline.answers.common import chosen, leg_rates, roof_for
-from roofline.answers.crossover import MLA_SHAPE, PHASE_NEEDS, crossover
+from roofline.answers.common import chosen, roof_for
+from roofline.answers.crossover import Crossings, crossover
 from roofline.answers.plotted_marks import marks
 from roofline.crossovers import SUBJECTS, UNKNOWNS, Case, equation
 from roofline.errors import BadValue, NoAnswer, UnknownName
 from roofline.evaluate import evaluate
-from roofline.kernels.mla import EXPANDED_ROW_PER_HEAD
 from roofline.models import Model, load_model
 from roofline.phases import check_phase
 from roofline.units import number
@@ -37,7 +35,6 @@ AXES = {
     "q_len": "new tokens per sequence (chunk)",
     "batch": "sequences in the batch",
 }
-CASE = ("phase", "cost", "subject", "rate_ratio", "skip", "gather")
 PER_OCTAVE = 8
 Record = dict[str, Any]
 Variant = tuple[int, str]  # TP degree, convention
@@ -55,24 +52,23 @@ def crossover_data(
     tp: int | Iterable[int] = 1,
     topk: float | None = None,
     **options: Any,
-) -> tuple[Record, Answer]:
+) -> tuple[Record, Crossings]:
     """Curves of both sides for each TP degree, every crossing, and the thresholds and measurements beside it."""
     unknown = _unknown(unknown, check_phase(phase), options.pop("at_length", None))
-    options |= {name: 8192 for name in PHASE_NEEDS.get(phase, ()) if options.get(name) is None}
     options = {k: v for k, v in options.items() if v is not None}
     part, r = _chip(hardware, roof) if hardware is not None else (None, None)
     whole = model if isinstance(model, Model) else load_model(model)
     answer = crossover(whole, part, phase=phase, cost=cost, between=between, roof=roof, tp=tp, topk=topk, **options)
-    rows = [row for row in answer.rows if row["unknown"] in (unknown, None)]
-    if any(row["heads"] is None for row in rows):
+    asked = [
+        (row, case) for row, case in zip(answer.rows, answer.cases, strict=True) if row["unknown"] in (unknown, None)
+    ]
+    rows = [row for row, _ in asked]
+    cases = {_variant(row): case for row, case in asked if case is not None}
+    if not cases:
         raise NoAnswer(str(rows[0]["reason"]))
-    cases = {
-        _variant(row): _case(row, whole, part, r, topk, {**options, "phase": phase, "cost": cost, "subject": between})
-        for row in rows
-    }
     found = [
         m
-        for m in marks(rows, unknown, options.get("context", 0))
+        for m in marks(rows, unknown, answer["inputs"].get("context", 0))
         if m["items"] or (unknown == "seq_len" and m["label"])
     ]
     domain = _domain(rows, found)
@@ -111,34 +107,6 @@ def _chip(hardware: Any, roof: str | None) -> tuple[Any, Any]:
 
 def _variant(row: Mapping[str, Any]) -> Variant:
     return row["tp"], row["convention"] or ""
-
-
-def _case(
-    row: Mapping[str, Any], model: Model, part: Any, roof: Any, topk: float | None, options: Mapping[str, Any]
-) -> Case:
-    """The comparison that a row of the answer was solved from; a test holds its two sides equal at every crossing."""
-    shape = {k: model.shape[k] for k in MLA_SHAPE if k in model.shape} | {"heads": row["heads"]}
-    shape = {k: v for k, v in (shape if topk is None else shape | {"topk": topk}).items() if k != "topk" or v}
-    peaks = (
-        {
-            r.precision: r.peak
-            for r in part.roofs
-            if r.name == "datasheet" and r.has_rates and r.precision != roof.precision
-        }
-        if part
-        else {}
-    )
-    given = {k: v for k, v in options.items() if k not in (*CASE, "engine", "kernel_heads")}
-    if "per head" in (row["convention"] or ""):
-        given["expanded_row_bytes"] = EXPANDED_ROW_PER_HEAD
-    return Case(
-        shape=shape,
-        kernel_heads=row["kernel_heads"],
-        rates=leg_rates(part, roof) if part else {},
-        peaks=peaks,
-        given=given,
-        **{k: options[k] for k in CASE if k in options},
-    )
 
 
 def _per_query(case: Case, unknown: str, at: list[float]) -> list[list[float]]:

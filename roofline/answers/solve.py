@@ -38,7 +38,7 @@ def solve(
     roof: str | None = None,
     values: Mapping[str, float] | None = None,
 ) -> Answer:
-    """Every real root: a quantity of a kernel on the ridge, at a target, or equal to the same quantity of another kernel.
+    """Every real root: a quantity of a kernel on the ridge, at a target, or equal to that of another kernel.
 
     Parameters: unknown, a glossary quantity; kernel and equals_kernel, ids or kernels of one's own; quantity,
     "intensity" (default), "flops" (default with equals_kernel), "bytes", "time", ...; target, "ridge" or a number in
@@ -63,14 +63,42 @@ def solve(
             given["kernel_heads"] = numbers.get("heads", sym.heads)  # heads are not padded unless said
         found = solve_cost(unknown, first, quantity=quantity, target=goal, equals=second, without=without, **given)
         rows += [{**told, **_row(root, unknown)} for root in found.roots]
-        rows += [{**told, "unknown": unknown, "value": None, "expr": f"every value from {i.low} to {i.high}", "latex": None,
-                  "conditions": [str(c) for c in i.conditions], "residual": 0} for i in found.intervals]  # fmt: skip
+        rows += [
+            {
+                **told,
+                "unknown": unknown,
+                "value": None,
+                "expr": f"every value from {i.low} to {i.high}",
+                "latex": None,
+                "conditions": [str(c) for c in i.conditions],
+                "residual": 0,
+            }
+            for i in found.intervals
+        ]
         reasons += [] if found else [{**told, "reason": found.reason}]
         sections.append(_explained(told, found, first, second, goal, given))
     reason = "; ".join(dict.fromkeys(r["reason"] for r in reasons)) if reasons and not rows else ""
-    data = {"roots": rows, "without_root": reasons, "reason": reason or None, "unknown": unknown, "kernel": first.name, "phase": phase,
-            "quantity": quantity or ("flops" if second else "intensity"), "target": str(goal) if goal is not None else None, "inputs": numbers}  # fmt: skip
-    return Answer("solve", data, _shown(rows), table="roots", title=_title(data, second), notes=_notes(data, first), sections=tuple(sections), no_answer=reason)
+    data = {
+        "roots": rows,
+        "without_root": reasons,
+        "reason": reason or None,
+        "unknown": unknown,
+        "kernel": first.name,
+        "phase": phase,
+        "quantity": quantity or ("flops" if second else "intensity"),
+        "target": str(goal) if goal is not None else None,
+        "inputs": numbers,
+    }
+    return Answer(
+        "solve",
+        data,
+        _shown(rows),
+        table="roots",
+        title=_title(data, second),
+        notes=_notes(data, first),
+        sections=tuple(sections),
+        no_answer=reason,
+    )
 
 
 def _bound(kernel: Any, phase: str | None) -> Any:
@@ -86,7 +114,9 @@ def _target(target: Any, second: Any, quantity: str | None) -> Any:
         return None
     if target is None:
         if quantity not in (None, "intensity"):
-            raise BadValue("target", "nothing", f"a number in SI units for {quantity}, or another kernel to be equal to")
+            raise BadValue(
+                "target", "nothing", f"a number in SI units for {quantity}, or another kernel to be equal to"
+            )
         return "ridge"
     if target == "ridge":
         return target
@@ -99,7 +129,9 @@ def _target(target: Any, second: Any, quantity: str | None) -> Any:
     return value
 
 
-def _chips(hardware: Any, roof: str | None, precision: str, timed: bool) -> list[tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]]:
+def _chips(
+    hardware: Any, roof: str | None, precision: str, timed: bool
+) -> list[tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]]:
     """Who is asked, the rates put in, and the legs whose rate is not known."""
     if hardware is None:
         return [({}, {}, ())]
@@ -110,24 +142,49 @@ def _chips(hardware: Any, roof: str | None, precision: str, timed: bool) -> list
         if timed and not r.has_rates:
             chip = {"peak": r.peak}  # raises: a time needs rates, not a bare ridge
         without = tuple(leg for leg, (_, rate) in law.LEGS.items() if timed and rate not in chip)
-        asked.append(({"hardware": part.id, "roof": r.name, "precision": r.precision, "ridge_flop_per_byte": r.ridge}, chip, without))
+        asked.append(
+            (
+                {"hardware": part.id, "roof": r.name, "precision": r.precision, "ridge_flop_per_byte": r.ridge},
+                chip,
+                without,
+            )
+        )
     return asked
 
 
 def _row(root: Any, unknown: str) -> dict[str, Any]:
     numeric = root.value.is_number
-    return {"unknown": unknown, "value": float(root.value) if numeric else None, "expr": str(root.value), "latex": root.latex,
-            "conditions": [str(c) for c in root.conditions], "residual": float(root.residual), "exact": root.is_exact, "branch": root.branch}  # fmt: skip
+    return {
+        "unknown": unknown,
+        "value": float(root.value) if numeric else None,
+        "expr": str(root.value),
+        "latex": root.latex,
+        "conditions": [str(c) for c in root.conditions],
+        "residual": float(root.residual),
+        "exact": root.is_exact,
+        "branch": root.branch,
+    }
 
 
-def _explained(told: Mapping[str, Any], found: Solution, first: Any, second: Any, goal: Any, given: Mapping[str, Any]) -> Section:
-    lines = [f"{first.name}: {first.title}"] + ([f"equal to {second.name}: {second.title}"] if second else [f"target: {goal}"])
-    lines += [f"{name} = {number(value, 6) if isinstance(value, (int, float)) else value}" for name, value in given.items()]
+def _explained(
+    told: Mapping[str, Any], found: Solution, first: Any, second: Any, goal: Any, given: Mapping[str, Any]
+) -> Section:
+    lines = [f"{first.name}: {first.title}"] + (
+        [f"equal to {second.name}: {second.title}"] if second else [f"target: {goal}"]
+    )
+    lines += [
+        f"{name} = {number(value, 6) if isinstance(value, (int, float)) else value}" for name, value in given.items()
+    ]
     lines += [f"rejected: {r.reason}" for r in found.rejected]
     if found.limit_low is not None and found.limit_high is not None:
-        lines.append(f"limits over the range: {found.limit_low} and {found.limit_high}" + (f", {found.trend}" if found.trend else ""))
+        lines.append(
+            f"limits over the range: {found.limit_low} and {found.limit_high}"
+            + (f", {found.trend}" if found.trend else "")
+        )
     lines += [f"jump at {j.at}: from {j.before} to {j.after}" for j in found.jumps]
-    return Section(" ".join(map(str, told.values())) or "In symbols", tuple(lines), tuple(root.latex for root in found.roots))
+    return Section(
+        " ".join(map(str, told.values())) or "In symbols", tuple(lines), tuple(root.latex for root in found.roots)
+    )
 
 
 def _shown(rows: list[dict[str, Any]]) -> tuple[Column, ...]:

@@ -24,8 +24,16 @@ from roofline.symbols import sym
 from roofline.units import number
 
 SHOWN = 40  # rows of the mesh in a table; a file has them all
-SUFFIX = {"time_lower": "_s", "time_upper": "_s", "intensity": "_flop_per_byte", "peak": "_flop_per_s", "vector_peak": "_flop_per_s",
-          "exp_rate": "_exp_per_s", "bandwidth": "_byte_per_s", "link_bandwidth": "_byte_per_s"}  # fmt: skip
+SUFFIX = {
+    "time_lower": "_s",
+    "time_upper": "_s",
+    "intensity": "_flop_per_byte",
+    "peak": "_flop_per_s",
+    "vector_peak": "_flop_per_s",
+    "exp_rate": "_exp_per_s",
+    "bandwidth": "_byte_per_s",
+    "link_bandwidth": "_byte_per_s",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,8 +60,8 @@ def sweep(
     the order of the result's dimensions; hardware and roof, the chips, which become the first axis; phase, puts pairs
     and rows in; values, numbers for all other quantities; progress, called with blocks done and in all.
 
-    >>> answer = sweep("mla_mqa", {"heads": [64, 128]}, phase="decode", values=dict(batch=1, q_len=1, context=8191, latent=512,
-    ...                rope=64, w_kv=2, w_act=2))
+    >>> answer = sweep("mla_mqa", {"heads": [64, 128]}, phase="decode", values=dict(batch=1, q_len=1, context=8191,
+    ...                latent=512, rope=64, w_kv=2, w_act=2))
     >>> answer.mesh.values["intensity"].round(2)
     array([119.13, 234.85])
     """
@@ -67,17 +75,31 @@ def sweep(
     exprs = _expressions(cost, chips)
     free = {s.name for e in exprs.values() for s in e.free_symbols}
     used = {name: value for name, value in given.items() if name in free}
-    mesh = evaluate_grid(exprs, ({"hardware": chips} if chips else {}) | axes, progress=progress, **used)
+    mesh = evaluate_grid(exprs, ({"hardware": chips} if chips else {}) | axes, progress=progress, **used)  # type: ignore[arg-type]
     if not all(np.isfinite(v).all() for v in mesh.values.values()):
         raise BadValue("grid", "a point", "finite results", "the numbers given are too large or too small")
     legs = tuple(name.removeprefix("leg_") for name in exprs if name.startswith("leg_"))
-    rows = next(_tables(mesh, legs, SHOWN), {})
+    rows: dict[str, Any] = next(_tables(mesh, legs, SHOWN), {})
     shown = [{k: _plain(v[i]) for k, v in rows.items()} for i in range(len(next(iter(rows.values()), ())))]
-    data = {"rows": shown, "points": prod(mesh.shape), "axes": [{"name": a.name, "length": len(a)} for a in mesh.axes], "kernel": cost.name,
-            "phase": phase, "inputs": used, "roofs": told}  # fmt: skip
+    data = {
+        "rows": shown,
+        "points": prod(mesh.shape),
+        "axes": [{"name": a.name, "length": len(a)} for a in mesh.axes],
+        "kernel": cost.name,
+        "phase": phase,
+        "inputs": used,
+        "roofs": told,
+    }
     notes = _notes(data, given, used, padded, cost)
-    return Sweep("sweep", data, _columns(rows), notes=notes,
-                 title=f"Sweep of {cost.name}: {number(data['points'])} points", mesh=mesh, legs=legs)  # fmt: skip
+    return Sweep(
+        "sweep",
+        data,
+        _columns(rows),
+        notes=notes,
+        title=f"Sweep of {cost.name}: {number(data['points'])} points",
+        mesh=mesh,
+        legs=legs,
+    )
 
 
 def _axes(grid: Any) -> dict[str, Any]:
@@ -105,14 +127,25 @@ def _chips(cost: Any, hardware: Any, roof: str | None) -> tuple[dict[str, Any], 
     rates = [leg_rates(part, r) for part, r in parts]
     common = [name for name in rates[0] if all(name in one for one in rates)]
     columns = {name: [one[name] for one in rates] for name in common}
-    told = [{"hardware": part.id, "roof": r.name, "precision": r.precision, "ridge_flop_per_byte": r.ridge, "kind": r.kind, "source": r.source}
-            for part, r in parts]  # fmt: skip
+    told = [
+        {
+            "hardware": part.id,
+            "roof": r.name,
+            "precision": r.precision,
+            "ridge_flop_per_byte": r.ridge,
+            "kind": r.kind,
+            "source": r.source,
+        }
+        for part, r in parts
+    ]
     return {"label": [part.id for part, _ in parts], **columns}, told
 
 
 def _expressions(cost: Any, chips: Mapping[str, Any]) -> dict[str, Any]:
     """What is evaluated: totals, and on chips both time bounds and each leg of a single kernel."""
-    exprs = {name: cost.quantity(name) for name in ("flops", "bytes", "exps", "vector_flops") if cost.quantity(name) != 0}
+    exprs = {
+        name: cost.quantity(name) for name in ("flops", "bytes", "exps", "vector_flops") if cost.quantity(name) != 0
+    }
     if cost.bytes != 0:
         exprs["intensity"] = cost.intensity
     if chips:
@@ -148,13 +181,25 @@ def _show(value: Any) -> str:
     return value if isinstance(value, str) else number(value, 6)
 
 
-def _notes(data: Mapping[str, Any], given: Mapping[str, float], used: Mapping[str, float], padded: bool, cost: Any) -> tuple[str, ...]:
+def _notes(
+    data: Mapping[str, Any], given: Mapping[str, float], used: Mapping[str, float], padded: bool, cost: Any
+) -> tuple[str, ...]:
     inputs = ", ".join(f"{k} = {number(v, 6)}" for k, v in used.items()) or "none"
-    notes = [f"Numbers put in: {inputs}; phase {data['phase'] or 'not set'}{'; kernel_heads = heads (not padded)' if padded else ''}."]
+    notes = [
+        f"Numbers put in: {inputs}; phase "
+        f"{data['phase'] or 'not set'}{'; kernel_heads = heads (not padded)' if padded else ''}."
+    ]
     unused = [name for name in given if name not in used]
     notes += [f"Not used by {data['kernel']}: {', '.join(unused)}."] if unused else []
-    notes += [f"{r['hardware']}: roof {r['roof']}, {r['precision']}, {number(r['ridge_flop_per_byte'])} FLOP/B" for r in data["roofs"]]
-    notes += [f"Shown: the first {SHOWN} of {number(data['points'])} points; -o FILE.csv|.npz|.parquet has them all."] if data["points"] > SHOWN else []
+    notes += [
+        f"{r['hardware']}: roof {r['roof']}, {r['precision']}, {number(r['ridge_flop_per_byte'])} FLOP/B"
+        for r in data["roofs"]
+    ]
+    notes += (
+        [f"Shown: the first {SHOWN} of {number(data['points'])} points; -o FILE.csv|.npz|.parquet has them all."]
+        if data["points"] > SHOWN
+        else []
+    )
     omits = sorted({o for k in cost.kernels for o in k.omits})
     return (*notes, f"Bounds from the roofs. Left out: {'; '.join(omits) or 'nothing'}; launch gaps; achieved rates.")
 
@@ -194,11 +239,13 @@ def _write_npz(answer: Sweep, path: Path) -> None:
         if axis.labels is not None:
             arrays[f"axis_{axis.name}"] = np.array(axis.labels)
     if answer.legs:
-        arrays["bound"] = np.argmax(np.stack([mesh.values[f"leg_{leg}"] for leg in answer.legs]), axis=0).astype(np.uint8)
+        arrays["bound"] = np.argmax(np.stack([mesh.values[f"leg_{leg}"] for leg in answer.legs]), axis=0).astype(
+            np.uint8
+        )
         arrays["bound_names"] = np.array([law.BOUNDS[leg] for leg in answer.legs])
     arrays["axes"] = np.array([a.name for a in mesh.axes])
     with path.open("wb") as file:
-        np.savez_compressed(file, **arrays)
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # numpy types its flag only
 
 
 def _write_parquet(answer: Sweep, path: Path) -> None:

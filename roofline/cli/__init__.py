@@ -27,6 +27,9 @@ COMMANDS = {  # name -> module of roofline.cli; imported only when it runs, so t
     "hardware": "catalog",
     "model": "catalog",
     "plot": "plot",
+    "step": "step",
+    "compare": "step",
+    "kv": "kv",
 }
 
 
@@ -43,7 +46,9 @@ class LazyGroup(click.Group):
             return None
         return getattr(import_module(f"roofline.cli.{COMMANDS[cmd_name]}"), cmd_name)  # type: ignore[no-any-return]
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from roofline.errors import UnknownName
 
@@ -68,7 +73,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 def run(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; no traceback for a user's mistake."""
     try:
-        result: Any = cli.main(args=list(argv) if argv is not None else None, prog_name="roofline", standalone_mode=False)
+        result: Any = cli.main(
+            args=list(argv) if argv is not None else None, prog_name="roofline", standalone_mode=False
+        )
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as stop:

@@ -39,24 +39,58 @@ def heads_as_run(text: str | None) -> int | None:
 
 
 @click.command()
-@click.option("--model", metavar="ID|PATH", multiple=True, help="Built-in model id or a config.json; repeat or separate by commas. Default deepseek-v3.2, glm-5.")
-@click.option("--phase", default="oneshot", show_default=True, metavar="PHASE", help="oneshot, chunked, decode or shared-prefix.")
+@click.option(
+    "--model",
+    metavar="ID|PATH",
+    multiple=True,
+    help="Built-in model id or a config.json; repeat or separate by commas. Default deepseek-v3.2, glm-5.",
+)
+@click.option(
+    "--phase", default="oneshot", show_default=True, metavar="PHASE", help="oneshot, chunked, decode or shared-prefix."
+)
 @click.option("--cost", default="flops", show_default=True, metavar="COST", help="flops, or time on a chip.")
-@click.option("--between", default="modes", show_default=True, metavar="WHAT", help="modes; indexer (against attention); dense (against sparse).")
+@click.option(
+    "--between",
+    default="modes",
+    show_default=True,
+    metavar="WHAT",
+    help="modes; indexer (against attention); dense (against sparse).",
+)
 @hardware_options
 @click.option("--tp", metavar="N", multiple=True, help="Tensor-parallel degrees; heads divide by them. Default 1.")
 @click.option("--kernel-heads", metavar="N|none", help="Heads as the MQA kernel runs them (padded). Default none.")
 @click.option("--engine", metavar="NAME", help="Padding of an engine's kernel, such as vllm-flashmla-sm100.")
 @quantity_option("rate_ratio", 1)
-@click.option("--at-length", metavar="N", help="Solve for the rate ratio that puts the one-shot crossing at this length.")
-@click.option("--gather", default="none", show_default=True, metavar="REUSE", help="Reuse of gathered rows between queries: none or perfect.")
+@click.option(
+    "--at-length", metavar="N", help="Solve for the rate ratio that puts the one-shot crossing at this length."
+)
+@click.option(
+    "--gather",
+    default="none",
+    show_default=True,
+    metavar="REUSE",
+    help="Reuse of gathered rows between queries: none or perfect.",
+)
 @click.option("--no-skip", is_flag=True, help="The kernel computes the keys that the first queries do not have.")
 @click.option("--topk", metavar="N|none", help="Override of the model's top-k; none is dense attention.")
 @workload_options
 @answer_options
-def crossover(model: tuple[str, ...], hardware: tuple[str, ...], tp: tuple[str, ...], peak: str | None, bandwidth: str | None, ridge: str | None,
-              kernel_heads: str | None, at_length: str | None, topk: str | None, no_skip: bool, as_json: bool, output: str | None,
-              explain: bool, **options: Any) -> int:  # fmt: skip
+def crossover(
+    model: tuple[str, ...],
+    hardware: tuple[str, ...],
+    tp: tuple[str, ...],
+    peak: str | None,
+    bandwidth: str | None,
+    ridge: str | None,
+    kernel_heads: str | None,
+    at_length: str | None,
+    topk: str | None,
+    no_skip: bool,
+    as_json: bool,
+    output: str | None,
+    explain: bool,
+    **options: Any,
+) -> int:
     """Where MHA mode and MQA mode cost the same.
 
     \b
@@ -73,7 +107,14 @@ def crossover(model: tuple[str, ...], hardware: tuple[str, ...], tp: tuple[str, 
     if options["phase"] == "shared-prefix" and not _given("cost"):
         options["cost"] = "time"
     chosen = chosen_hardware(hardware, peak, bandwidth, ridge, default=None)
-    found = answer(split(model) or ("deepseek-v3.2", "glm-5"), chosen, tp=degrees(tp), kernel_heads=heads_as_run(kernel_heads), skip=not no_skip, **options)
+    found = answer(
+        split(model) or ("deepseek-v3.2", "glm-5"),
+        chosen,
+        tp=degrees(tp),
+        kernel_heads=heads_as_run(kernel_heads),
+        skip=not no_skip,
+        **options,
+    )
     return emit(found, as_json, output, explain)
 
 

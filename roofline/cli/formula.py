@@ -8,20 +8,41 @@ import click
 
 from roofline.cli.options import answer_options, assignments, chosen_hardware, emit, hardware_options
 
-SET = click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="Put a number in for a quantity; repeat. Numbers only, with or without unit.")
-PHASE = click.option("--phase", metavar="PHASE", help="oneshot, chunked, decode or shared-prefix: puts pairs and rows in.")
+SET = click.option(
+    "--set",
+    "sets",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Put a number in for a quantity; repeat. Numbers only, with or without unit.",
+)
+PHASE = click.option(
+    "--phase", metavar="PHASE", help="oneshot, chunked, decode or shared-prefix: puts pairs and rows in."
+)
 
 
 @click.command()
 @click.argument("kernel", required=False)
-@click.option("--quantity", metavar="NAME", help="flops, vector_flops, exps, bytes, intensity, time_lower or time_upper; default all totals.")
+@click.option(
+    "--quantity",
+    metavar="NAME",
+    help="flops, vector_flops, exps, bytes, intensity, time_lower or time_upper; default all totals.",
+)
 @PHASE
 @SET
 @click.option("--latex", "as_latex", is_flag=True, help="Print LaTeX only.")
 @click.option("--glossary", "as_glossary", is_flag=True, help="List every quantity with LaTeX, unit and meaning.")
 @answer_options
-def formula(kernel: str | None, quantity: str | None, phase: str | None, sets: tuple[str, ...], as_latex: bool, as_glossary: bool,
-            as_json: bool, output: str | None, explain: bool) -> int:  # fmt: skip
+def formula(
+    kernel: str | None,
+    quantity: str | None,
+    phase: str | None,
+    sets: tuple[str, ...],
+    as_latex: bool,
+    as_glossary: bool,
+    as_json: bool,
+    output: str | None,
+    explain: bool,
+) -> int:
     """The formulas of a kernel; without a name, the kernels.
 
     \b
@@ -42,15 +63,33 @@ def formula(kernel: str | None, quantity: str | None, phase: str | None, sets: t
 @click.argument("unknown")
 @click.option("--kernel", required=True, metavar="ID", help="The kernel whose quantity is solved for.")
 @click.option("--equals-kernel", metavar="ID", help="Solve for equality with this kernel.")
-@click.option("--quantity", metavar="NAME", help="intensity, time, flops, bytes, ... (default intensity; flops with --equals-kernel).")
+@click.option(
+    "--quantity",
+    metavar="NAME",
+    help="intensity, time, flops, bytes, ... (default intensity; flops with --equals-kernel).",
+)
 @click.option("--target", metavar="ridge|NUMBER", help="What the quantity shall be, in its SI unit; default ridge.")
 @PHASE
 @hardware_options
 @SET
 @answer_options
-def solve(unknown: str, kernel: str, equals_kernel: str | None, quantity: str | None, target: str | None, phase: str | None,
-          hardware: tuple[str, ...], roof: str | None, peak: str | None, bandwidth: str | None, ridge: str | None,
-          sets: tuple[str, ...], as_json: bool, output: str | None, explain: bool) -> int:  # fmt: skip
+def solve(
+    unknown: str,
+    kernel: str,
+    equals_kernel: str | None,
+    quantity: str | None,
+    target: str | None,
+    phase: str | None,
+    hardware: tuple[str, ...],
+    roof: str | None,
+    peak: str | None,
+    bandwidth: str | None,
+    ridge: str | None,
+    sets: tuple[str, ...],
+    as_json: bool,
+    output: str | None,
+    explain: bool,
+) -> int:
     """Solve for any quantity of any kernel: on the ridge, at a target, or equal to another kernel.
 
     \b
@@ -60,6 +99,15 @@ def solve(unknown: str, kernel: str, equals_kernel: str | None, quantity: str | 
     from roofline.answers.solve import solve as answer
 
     chosen: Any = chosen_hardware(hardware, peak, bandwidth, ridge, default=None)
-    found = answer(unknown.replace("-", "_"), kernel=kernel, equals_kernel=equals_kernel, quantity=quantity, target=target,
-                   phase=phase, hardware=chosen, roof=roof, values=assignments(sets))  # fmt: skip
+    found = answer(
+        unknown.replace("-", "_"),
+        kernel=kernel,
+        equals_kernel=equals_kernel,
+        quantity=quantity,
+        target=target,
+        phase=phase,
+        hardware=chosen,
+        roof=roof,
+        values=assignments(sets),
+    )
     return emit(found, as_json, output, explain)

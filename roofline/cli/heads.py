@@ -25,8 +25,17 @@ def _shape_options(command: Any) -> Any:
 @hardware_options
 @_shape_options
 @answer_options
-def heads(hardware: tuple[str, ...], roof: str | None, peak: str | None, bandwidth: str | None, ridge: str | None,
-          as_json: bool, output: str | None, explain: bool, **shape: Any) -> int:  # fmt: skip
+def heads(
+    hardware: tuple[str, ...],
+    roof: str | None,
+    peak: str | None,
+    bandwidth: str | None,
+    ridge: str | None,
+    as_json: bool,
+    output: str | None,
+    explain: bool,
+    **shape: Any,
+) -> int:
     """Head count on each accelerator's ridge point.
 
     \b
@@ -44,8 +53,18 @@ def heads(hardware: tuple[str, ...], roof: str | None, peak: str | None, bandwid
 @hardware_options
 @_shape_options
 @answer_options
-def chips(heads: float, hardware: tuple[str, ...], roof: str | None, peak: str | None, bandwidth: str | None, ridge: str | None,
-          as_json: bool, output: str | None, explain: bool, **shape: Any) -> int:  # fmt: skip
+def chips(
+    heads: float,
+    hardware: tuple[str, ...],
+    roof: str | None,
+    peak: str | None,
+    bandwidth: str | None,
+    ridge: str | None,
+    as_json: bool,
+    output: str | None,
+    explain: bool,
+    **shape: Any,
+) -> int:
     """Accelerators sorted by their distance from a head count.
 
     \b

@@ -17,26 +17,48 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def answer_options(command: Command) -> Command:
     """--json, -o and --explain, which every command has."""
-    command = click.option("--explain", is_flag=True, help="Show the formula, the numbers put in, the sources and what is left out.")(command)
-    command = click.option("-o", "--output", metavar="FILE", help="Write to FILE; its suffix says the form (.md .csv .tex .json).")(command)
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document, SI base units in the keys.")(command)
+    command = click.option(
+        "--explain", is_flag=True, help="Show the formula, the numbers put in, the sources and what is left out."
+    )(command)
+    command = click.option(
+        "-o", "--output", metavar="FILE", help="Write to FILE; its suffix says the form (.md .csv .tex .json)."
+    )(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document, SI base units in the keys.")(
+        command
+    )
 
 
 def hardware_options(command: Command) -> Command:
     """--hardware, --roof and an accelerator given ad hoc by its numbers."""
     command = click.option("--ridge", metavar="FLOP/B", help="An ad hoc ridge point, such as 128.")(command)
-    command = click.option("--bandwidth", metavar="RATE", help="Bandwidth of an ad hoc part, such as 3.35TB/s.")(command)
+    command = click.option("--bandwidth", metavar="RATE", help="Bandwidth of an ad hoc part, such as 3.35TB/s.")(
+        command
+    )
     command = click.option("--peak", metavar="RATE", help="Peak of an ad hoc part, such as 989TFLOP/s.")(command)
-    command = click.option("--roof", metavar="NAME", help="A named roof: datasheet, practical, flashmla, inferencex, ...")(command)
-    return click.option("--hardware", metavar="ID|FILE", multiple=True, help="Accelerator id, or a YAML file of your own parts; repeat or separate by commas; all.")(command)
+    command = click.option(
+        "--roof", metavar="NAME", help="A named roof: datasheet, practical, flashmla, inferencex, ..."
+    )(command)
+    return click.option(
+        "--hardware",
+        metavar="ID|FILE",
+        multiple=True,
+        help="Accelerator id, or a YAML file of your own parts; repeat or separate by commas; all.",
+    )(command)
 
 
 def quantity_option(name: str, default: Any = None, extra: str = "") -> Callable[[Command], Command]:
     """An option for a glossary quantity: its name with dashes, its meaning and unit as help, its range checked."""
     record = GLOSSARY[name]
     shown = f" [{record.unit}]" if record.unit != "1" else ""
-    return click.option(f"--{name.replace('_', '-')}", name, type=Number(name), default=default, show_default=default is not None,
-                        metavar="N", help=f"{record.meaning}{shown}{extra}")  # fmt: skip
+    return click.option(
+        f"--{name.replace('_', '-')}",
+        name,
+        type=Number(name),
+        default=default,
+        show_default=default is not None,
+        metavar="N",
+        help=f"{record.meaning}{shown}{extra}",
+    )
 
 
 class Number(click.ParamType[int | float]):
@@ -88,7 +110,9 @@ def assignments(pairs: Iterable[str]) -> dict[str, int | float]:
     return values
 
 
-def chosen_hardware(hardware: Iterable[str], peak: str | None, bandwidth: str | None, ridge: str | None, default: Any = "all") -> Any:
+def chosen_hardware(
+    hardware: Iterable[str], peak: str | None, bandwidth: str | None, ridge: str | None, default: Any = "all"
+) -> Any:
     """The accelerators that the options name: ids and files, an ad hoc part, or the default."""
     names: list[Any] = split(hardware)
     if peak or bandwidth or ridge:

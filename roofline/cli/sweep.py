@@ -16,34 +16,54 @@ class Bar:
     """A progress bar on standard error that appears only when the work takes longer than a second."""
 
     def __init__(self) -> None:
-        self.start, self.bar, self.done = time.monotonic(), None, 0
+        self.start, self.done = time.monotonic(), 0
+        self.bar: Any = None
 
     def __call__(self, done: int, total: int) -> None:
         if self.bar is None and time.monotonic() - self.start > 1 and sys.stderr.isatty():
-            self.bar = click.progressbar(length=total, label="sweep", file=sys.stderr)  # type: ignore[assignment]
+            self.bar = click.progressbar(length=total, label="sweep", file=sys.stderr)
         if self.bar is not None:
-            self.bar.update(done - self.done)  # type: ignore[attr-defined]
+            self.bar.update(done - self.done)
             self.done = done
             if done >= total:
-                self.bar.render_finish()  # type: ignore[attr-defined]
+                self.bar.render_finish()
 
 
 @click.command()
 @click.option("--kernel", required=True, metavar="ID", help="The kernel; `roofline formula` lists them.")
-@click.option("--grid", multiple=True, required=True, metavar="NAME=...", help="An axis: a,b,c or lo:hi:log2 or lo:hi:lin:n or lo:hi:log:n; repeat.")
+@click.option(
+    "--grid",
+    multiple=True,
+    required=True,
+    metavar="NAME=...",
+    help="An axis: a,b,c or lo:hi:log2 or lo:hi:lin:n or lo:hi:log:n; repeat.",
+)
 @PHASE
 @hardware_options
 @SET
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document (the first rows and the axes).")
 @click.option("-o", "--output", metavar="FILE", help="Write the whole mesh to FILE (.csv .npz .parquet).")
 @click.option("--explain", is_flag=True, help="Show the formula, the numbers put in and what is left out.")
-def sweep(kernel: str, grid: tuple[str, ...], phase: str | None, hardware: tuple[str, ...], roof: str | None, peak: str | None,
-          bandwidth: str | None, ridge: str | None, sets: tuple[str, ...], as_json: bool, output: str | None, explain: bool) -> int:  # fmt: skip
+def sweep(
+    kernel: str,
+    grid: tuple[str, ...],
+    phase: str | None,
+    hardware: tuple[str, ...],
+    roof: str | None,
+    peak: str | None,
+    bandwidth: str | None,
+    ridge: str | None,
+    sets: tuple[str, ...],
+    as_json: bool,
+    output: str | None,
+    explain: bool,
+) -> int:
     """A kernel over a grid, to a table or a file.
 
     \b
     roofline sweep --kernel mla_mqa --phase decode --grid heads=8:256:log2 --grid context=1024:131072:log2 \\
-      --hardware h800-sxm,b200-sxm --set batch=1 --set q_len=1 --set latent=512 --set rope=64 --set w_kv=2 --set w_act=2 -o out.csv
+      --hardware h800-sxm,b200-sxm --set batch=1 --set q_len=1 --set latent=512 --set rope=64 --set w_kv=2 \\
+      --set w_act=2 -o out.csv
     """
     from roofline.answers.sweep import sweep as answer
     from roofline.answers.sweep import write_sweep

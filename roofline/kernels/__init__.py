@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from roofline.errors import UnknownName
 from roofline.kernel import Kernel
-from roofline.kernels import attention, linear, mla, sparse
+from roofline.kernels import attention, collective, elementwise, linear, mla, moe, recurrent, sparse, variants
 
-KERNELS: Mapping[str, Kernel] = {k.name: k for m in (attention, mla, sparse, linear) for k in m.KERNELS}
+_MODULES = (attention, mla, sparse, linear, moe, recurrent, variants, elementwise, collective)
+KERNELS: Mapping[str, Kernel] = {k.name: k for m in _MODULES for k in m.KERNELS}
 
 
 def kernel(name: str | Kernel) -> Kernel:

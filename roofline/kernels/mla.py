@@ -30,7 +30,7 @@ from roofline.symbols import sym
 _SOURCE = "arXiv:2405.04434 sec. 2.1, app. C"
 _LATENT_ROW = sym.w_kv * (sym.latent + sym.rope)
 _EXPANDED_ROW = sym.w_expanded * (sym.heads * (sym.nope + sym.value) + sym.rope)
-EXPANDED_ROW_PER_HEAD = sym.w_expanded * sym.heads * (sym.nope + sym.rope + sym.value)  # rotary key copied to every head
+EXPANDED_ROW_PER_HEAD = sym.w_expanded * sym.heads * (sym.nope + sym.rope + sym.value)  # rotary key copied to each
 
 MLA_MQA = Kernel(
     "mla_mqa",

@@ -58,7 +58,9 @@ DSA_MQA = MLA_MQA.bind(**topk().bindings()).named(
 )
 DSA_MHA = MLA_MHA.bind(**dense().bindings()).named(
     "dsa_mha", "DSA masked core, MHA mode over all causal pairs",
-    assumes=(*MLA_MHA.assumes, "no masked block is skipped"), omits=(*MLA_MHA.omits, "bits of the mask"), source=_SOURCE,
-)  # fmt: skip
+    assumes=(*MLA_MHA.assumes, "no masked block is skipped"),
+    omits=(*MLA_MHA.omits, "bits of the mask"),
+    source=_SOURCE,
+)
 
 KERNELS = (DSA_INDEXER, DSA_TOPK, DSA_MQA, DSA_MHA)
