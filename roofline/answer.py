@@ -30,7 +30,7 @@ class Column:
     @property
     def title(self) -> str:
         """Heading with its unit in brackets."""
-        return f"{self.heading} [{self.unit}]" if self.unit else self.heading
+        return f"{self.heading} [{self.unit}]" if self.unit not in ("", "1") else self.heading
 
     @property
     def numeric(self) -> bool:
