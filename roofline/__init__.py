@@ -18,14 +18,22 @@ __version__ = "0.1.0"
 
 _ANSWERS = {
     "chips": "heads",
+    "codesign": "codesign",
+    "compare": "compare",
     "crossover": "crossover",
     "derive": "derive",
     "formula": "formula",
     "hardware": "hardware",
     "heads": "heads",
+    "kv_capacity": "kv",
+    "kv_pages": "kv",
+    "kv_replay": "kv",
+    "kv_show": "kv",
     "model": "model",
     "plot": "plot",
     "solve": "solve",
+    "split": "split",
+    "step": "step",
     "sweep": "sweep",
 }
 _OBJECTS = {

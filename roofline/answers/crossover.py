@@ -57,9 +57,9 @@ def crossover(
     "oneshot", "chunked", "decode" or "shared-prefix"; cost, "flops" or "time"; between, "modes", "indexer" (indexer
     against the attention core) or "dense" (sparse attention with its indexer against dense); tp, one or several
     degrees that divide the heads; kernel_heads or engine, how the MQA kernel pads heads; rate_ratio, MHA-mode FLOP
-    rate over MQA-mode FLOP rate; at_length, solve for the rate ratio that puts the crossing at this length instead; gather, reuse of gathered
-    rows; skip, whether missing keys of the first queries are skipped; topk, override of the model's (0 = dense
-    attention); given, batch, q_len, context, prefix, w_kv, kv_row_bytes, w_act, ...
+    rate over MQA-mode FLOP rate; at_length, solve for the rate ratio that puts the crossing at this length instead;
+    gather, reuse of gathered rows; skip, whether missing keys of the first queries are skipped; topk, override of the
+    model's (0 = dense attention); given, batch, q_len, context, prefix, w_kv, kv_row_bytes, w_act, ...
 
     >>> round(crossover("deepseek-v3.2").rows[0]["value"], 2)
     12812.96

@@ -29,6 +29,8 @@ COMMANDS = {  # name -> module of roofline.cli; imported only when it runs, so t
     "plot": "plot",
     "step": "step",
     "compare": "step",
+    "split": "step",
+    "codesign": "step",
     "kv": "kv",
 }
 

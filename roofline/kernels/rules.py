@@ -10,7 +10,8 @@ Routing of T tokens to E_k of E_n routed experts (E_0 further ones pass a token 
     balanced   picks are spread as evenly as they can be: min(E_n, T E_k) experts are visited
     worst      one rank is hit as hard as it can be: min(E_k, E_n/n_ep) picks of every token, all different
 
->>> RULES["distinct.expected"].subs({"step_tokens": 1, "experts": 256, "active_experts": 8, "zero_experts": 0, "ep": 1})
+>>> one = {sym.step_tokens: 1, sym.experts: 256, sym.active_experts: 8, sym.zero_experts: 0, sym.ep: 1}
+>>> RULES["distinct.expected"].xreplace(one)
 8
 >>> chunked().bind(q_len=1, context=8192, window=8192).rows_read           # a new chunk has just begun
 1

@@ -1,0 +1,327 @@
+"""`roofline step`: what one decode or prefill step costs, kernel by kernel, what bounds it, how fast it can be at
+best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from roofline.answer import Answer
+from roofline.answers.common import chosen
+from roofline.answers.step_report import COLUMNS, notes, sections
+from roofline.errors import BadValue
+from roofline.glossary import check
+from roofline.models import Model, load_model
+from roofline.plan import Deployment, Options, Step, UseCost, Workload, plan
+from roofline.plan.capacity import Memory, first_where, largest_batch, largest_within, memory
+from roofline.plan.chip import Chip, chip
+from roofline.plan.numbers import Bounds, bounds_of
+
+if TYPE_CHECKING:
+    from roofline.accelerators import Accelerator
+
+
+class Asked(NamedTuple):
+    """One configuration: the model, the part and its rates, the step, its costs and bounds."""
+
+    model: Model
+    part: Accelerator
+    chip: Chip
+    step: Step
+    costs: list[UseCost]
+    bounds: Bounds
+    stages: tuple[float, ...]
+    launch: Mapping[str, Any]
+
+
+def step(
+    model: str | Model,
+    hardware: str | Accelerator,
+    *,
+    phase: str = "decode",
+    batch: float = 1,
+    q_len: float | None = None,
+    context: float = 0,
+    drafts: float = 0,
+    acceptance: float | None = None,
+    prefill_batch: float = 1,
+    prefill_context: float = 0,
+    image_tokens: float = 0,
+    tp: int = 1,
+    dp: int = 1,
+    ep: int = 1,
+    pp: int = 1,
+    cp: int = 1,
+    micro_batches: int = 1,
+    kv_dtype: str = "auto",
+    weight_dtype: str = "auto",
+    index_dtype: str = "fp8",
+    routing: str = "expected",
+    mode: str | None = None,
+    gather: str = "perfect",
+    kernel_heads: int | None = None,
+    w_act: float = 2,
+    roof: str | None = None,
+    link_bandwidth: float | None = None,
+    launch_gap: float = 0,
+    n_kernels: float | None = None,
+    slo: float | None = None,
+) -> Answer:
+    """One step of a model on an accelerator: kernels, totals, time bounds, verdict.
+
+    Parameters: model, a built-in id, a path of a config.json or a Model; hardware, an id, a file with one part or an
+    Accelerator; phase, decode, oneshot, chunked or mixed; batch, sequences of all data-parallel ranks; q_len, new
+    tokens per sequence (decode: 1 + drafts; oneshot: the prompt; mixed: the prefill part); context, cached tokens;
+    drafts, passes of the model's prediction modules; acceptance, tokens a sequence gains per decode step (default the
+    most, 1 + drafts or q_len); tp, dp, ep, pp, cp, degrees; micro_batches, batches in flight in the pipeline (in a
+    prefill: chunks); launch_gap [s] before each of n_kernels; link_bandwidth [B/s]; slo, a time a token [s].
+
+    Raises UnknownName, BadValue, BadFile or NoAnswer.
+
+    >>> answer = step("llama-3.1-8b", "h100-sxm", batch=64, context=4096)
+    >>> answer["bound"], answer["fits"], round(answer["tpot_s"] * 1e3, 2)
+    ('memory', True, 14.85)
+    """
+    load = _workload(phase, batch, q_len, context, drafts, prefill_batch, prefill_context, image_tokens)
+    spread = Deployment(tp, dp, ep, pp, cp, micro_batches)
+    options = Options(kv_dtype, weight_dtype, index_dtype, routing, mode, gather, kernel_heads, w_act)
+    launch = {"launch_gap": check("launch_gap", launch_gap), "n_kernels": n_kernels}
+    parts = chosen(hardware)
+    if len(parts.parts) != 1:
+        raise BadValue(
+            "hardware", ", ".join(p.id for p in parts.parts), "one part", "`roofline compare` sets several side by side"
+        )
+    asked = ask(
+        load_model(model) if isinstance(model, str) else model,
+        parts.parts[0],
+        load,
+        spread,
+        options,
+        roof,
+        link_bandwidth,
+        launch,
+    )
+    data = document(asked, acceptance, slo)
+    title = f"{phase} step of {asked.model.name} on {spread.gpus} x {asked.part.id}"
+    return Answer(
+        "step", data, COLUMNS, "kernels", title, notes(asked, data, parts.warnings), sections(asked, data), parts.digest
+    )
+
+
+def _workload(
+    phase: str,
+    batch: float,
+    q_len: float | None,
+    context: float,
+    drafts: float,
+    prefill_batch: float,
+    prefill_context: float,
+    image_tokens: float,
+) -> Workload:
+    """The workload; q_len has a value of its own in decode only."""
+    if q_len is None:
+        if phase not in ("decode",) and phase in ("oneshot", "chunked", "mixed"):
+            raise BadValue("q_len", "nothing", "the new tokens per sequence of the prefill", f"phase {phase}")
+        q_len = 1 + drafts
+    return Workload(phase, batch, q_len, context, drafts, prefill_batch, prefill_context, image_tokens).checked()
+
+
+def ask(
+    model: Model,
+    part: Accelerator,
+    load: Workload,
+    spread: Deployment,
+    options: Options,
+    roof: str | None = None,
+    link: float | None = None,
+    launch: Mapping[str, Any] | None = None,
+) -> Asked:
+    """Plan and evaluate one configuration."""
+    found = plan(model, load, spread, options)
+    speeds = chip(part, roof, spread, link)
+    costs = found.costs(speeds.rates)
+    launch = launch or {"launch_gap": 0.0, "n_kernels": None}
+    count = found.n_kernels if launch["n_kernels"] is None else launch["n_kernels"]
+    bounds = bounds_of(costs, launch["launch_gap"] * count)
+    stages = (
+        tuple(
+            plan(model, load, spread, options, stage=s).bounds(speeds.rates, launch_gap=launch["launch_gap"]).lower
+            for s in range(spread.pp)
+        )
+        if spread.pp > 1
+        else (bounds.lower,)
+    )
+    return Asked(found.model, part, speeds, found, costs, bounds, stages, launch)
+
+
+def document(asked: Asked, acceptance: float | None = None, slo: float | None = None) -> dict[str, Any]:
+    """The JSON document."""
+    load, spread, options = asked.step.workload, asked.step.deployment, asked.step.options
+    need = memory(asked.model, load, spread, options)
+    rows = [_row(c, asked) for c in asked.costs]
+    totals: dict[str, Any] = {
+        q: sum(r[q] for r in rows) for q in ("flops", "vector_flops", "exps", "bytes", "link_bytes")
+    }
+    totals |= {"intensity_flop_per_byte": totals["flops"] / totals["bytes"], "n_kernels": asked.step.n_kernels}
+    gained = _gained(load, acceptance)
+    return {
+        "model": asked.model.id,
+        "hardware": asked.part.id,
+        "roof": asked.chip.roof,
+        "phase": load.phase,
+        "workload": load._asdict(),
+        "deployment": {**spread._asdict(), "gpus": spread.gpus},
+        "dtypes": {
+            "kv": asked.model.kv(options.kv_dtype).dtype,
+            "weight": options.weight_dtype,
+            "index": options.index_dtype,
+            "act_bytes": options.w_act,
+        },
+        "kernels": rows,
+        "totals": totals,
+        "parts": _parts(rows),
+        **_times(asked, gained),
+        **_memory(asked, need),
+        **_help(asked),
+        "batch_at_ridge": _batch_at_ridge(asked),
+        **({"slo": {"time_s": slo, "max_batch": _within(asked, slo, gained)}} if slo is not None else {}),
+        "defaults_taken": [t._asdict() for t in asked.model.defaults_taken],
+    }
+
+
+def _gained(load: Workload, acceptance: float | None) -> float:
+    """Tokens that a sequence gains in a decode step."""
+    most = 1 + load.drafts if load.phase == "mixed" else load.q_len
+    if acceptance is None:
+        return most if not load.prefills or load.phase == "mixed" else load.q_len
+    if not 1 <= acceptance <= most:
+        raise BadValue("acceptance", acceptance, f"from 1 to {most:g} tokens a step (1 + drafts)")
+    return acceptance
+
+
+def _row(cost: UseCost, asked: Asked) -> dict[str, Any]:
+    """One use, all its runs together."""
+    runs, use = cost.use.count, cost.use
+    tensor = asked.chip.rates.peak(use.precision)[1] if cost.flops else None
+    whole = asked.bounds.compute_lower or asked.bounds.link
+    return {
+        "name": use.name,
+        "kernel": use.kernel,
+        "part": use.part,
+        "count": runs,
+        "precision": tensor,
+        "flops": cost.flops * runs,
+        "vector_flops": cost.vector_flops * runs,
+        "exps": cost.exps * runs,
+        "bytes": cost.bytes * runs,
+        "link_bytes": cost.link_bytes * runs,
+        "intensity_flop_per_byte": cost.flops / cost.bytes if cost.bytes else None,
+        "time_lower_s": cost.lower * runs,
+        "time_upper_s": cost.upper * runs,
+        "share": cost.lower * runs / whole if whole else 0.0,
+        "bound": cost.bound,
+        "weights": list(use.weights),
+    }
+
+
+def _parts(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Sums by part of the model: attention, indexer, ffn, experts, head, ..."""
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        part = found.setdefault(row["part"], dict.fromkeys(("flops", "bytes", "link_bytes", "time_lower_s"), 0.0))
+        for quantity in part:
+            part[quantity] += row[quantity]
+    return found
+
+
+def _times(asked: Asked, gained: float) -> dict[str, Any]:
+    """Bounds, latency a token or to the first token, tokens per second."""
+    load, spread, b = asked.step.workload, asked.step.deployment, asked.bounds
+    slowest, flight = max(asked.stages), spread.micro_batches
+    if load.prefills and load.phase != "mixed":
+        period = b.lower + (flight - 1) * slowest
+    else:
+        period = max(b.lower, flight * slowest)
+    out: dict[str, Any] = {
+        "time_lower_s": b.lower,
+        "time_upper_s": b.upper,
+        "compute_lower_s": b.compute_lower,
+        "compute_upper_s": b.compute_upper,
+        "link_s": b.link,
+        "launch_s": b.gaps,
+        "bound": "link" if b.link > b.compute_lower else _bound(asked.costs),
+        "pipeline": {"stages_s": list(asked.stages), "bubble": (spread.pp - 1) / (spread.pp - 1 + flight)},
+    }
+    made = load.batch * gained if load.phase in ("decode", "mixed") else load.tokens
+    speed = flight * made / period
+    out |= {"tokens_per_s": speed, "tokens_per_s_per_gpu": speed / spread.gpus}
+    if load.phase in ("oneshot", "chunked"):
+        return {**out, "ttft_s": period}
+    return {**out, "tpot_s": period / gained, "tokens_per_s_per_user": gained / period, "acceptance": gained}
+
+
+def _bound(costs: Iterable[UseCost]) -> str:
+    """The unit that binds for the largest share of the time of the kernels that compute."""
+    found: dict[str, float] = {}
+    for c in costs:
+        if c.bound not in ("link", "none"):
+            found[c.bound] = found.get(c.bound, 0.0) + c.lower * c.use.count
+    return max(found, key=lambda name: found[name]) if found else "none"
+
+
+def _memory(asked: Asked, need: Memory) -> dict[str, Any]:
+    """What one device holds, whether it fits, and the largest batch that does."""
+    capacity = asked.part.visible_bytes
+    most = None if capacity is None else largest_batch(capacity, need, asked.step.deployment)
+    told = {
+        "weights_bytes": need.weights,
+        "kv_bytes": need.kv,
+        "kv_bytes_per_sequence": need.kv_per_sequence,
+        "total_bytes": need.total,
+        "capacity_bytes": capacity,
+        "max_batch": most,
+    }
+    return {"fits": None if capacity is None else need.total <= capacity, "memory": told}
+
+
+def _help(asked: Asked) -> dict[str, Any]:
+    """Elasticities of the lower bound: percent less time for one percent more of a rate."""
+    found = dict.fromkeys(("bandwidth", "peak", "vector_peak", "exp_rate", "link_bandwidth", "launch_gap"), 0.0)
+    whole = asked.bounds.lower
+    if whole <= 0:
+        return {"elasticities": found, "helps_most": None}
+    names = {
+        "memory": "bandwidth",
+        "compute": "peak",
+        "vector unit": "vector_peak",
+        "special-function unit": "exp_rate",
+    }
+    if asked.bounds.link > asked.bounds.compute_lower:
+        found["link_bandwidth"] = asked.bounds.link / whole
+    else:
+        for c in asked.costs:
+            if c.bound in names:
+                found[names[c.bound]] += c.lower * c.use.count / whole
+    found["launch_gap"] = asked.bounds.gaps / whole
+    return {"elasticities": found, "helps_most": max(found, key=lambda name: found[name])}
+
+
+def _batch_at_ridge(asked: Asked) -> int | None:
+    """The smallest batch whose matrix products take as long as its bytes, caches included; None where none does."""
+    step, rates = asked.step, asked.chip.rates
+
+    def reached(batch: float) -> bool:
+        return step.leg_time("tensor", rates, batch=batch) >= step.leg_time("memory", rates, batch=batch)
+
+    return first_where(reached)
+
+
+def _within(asked: Asked, slo: float, gained: float) -> int:
+    """The largest batch whose step keeps the time a token."""
+    gap, count = asked.launch["launch_gap"], asked.launch["n_kernels"]
+
+    def time(batch: float) -> float:
+        return asked.step.bounds(asked.chip.rates, launch_gap=gap, n_kernels=count, batch=batch).lower
+
+    limit = slo * (gained if "tpot_s" in _times(asked, gained) else 1)
+    return largest_within(time, limit, asked.step.deployment.dp)

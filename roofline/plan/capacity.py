@@ -1,0 +1,121 @@
+"""What a step needs in memory, and the largest batch that fits or that keeps a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from roofline.accelerators import Accelerator
+from roofline.models import Model
+from roofline.plan.records import Deployment, Options, Workload
+from roofline.plan.spread import rank_bytes, stage_layers, tensor_degrees
+
+LARGEST = 1 << 40  # a batch beyond this is no answer
+
+
+class Memory(NamedTuple):
+    """Bytes on the fullest device: weights, caches of its sequences, and of one sequence of the batch."""
+
+    weights: float
+    kv: float
+    kv_per_sequence: float
+
+    @property
+    def total(self) -> float:
+        """Weights and caches."""
+        return self.weights + self.kv
+
+
+def memory(model: Model, load: Workload, spread: Deployment, options: Options) -> Memory:
+    """Memory of the fullest device; activations, graphs and the engine's reserve are not in it."""
+    return max((_stage(model, load, spread, options, s) for s in range(spread.pp)), key=lambda m: m.total)
+
+
+def _stage(model: Model, load: Workload, spread: Deployment, options: Options, stage: int) -> Memory:
+    part = with_layers(model, spread.pp, stage)
+    cache = part.kv(
+        options.kv_dtype,
+        tp=spread.tp,
+        index_dtype=options.index_dtype,
+        mtp=bool(load.drafts) and stage == spread.pp - 1,
+    )
+    length = load.context + (1 + load.drafts if load.phase == "mixed" else load.q_len)
+    one = cache.at(length, load.image_tokens) / spread.cp
+    held = math.ceil(load.batch / spread.dp) * one
+    if load.phase == "mixed":
+        prompt = cache.at(load.prefill_context + load.q_len, load.image_tokens) / spread.cp
+        held += math.ceil(load.prefill_batch / spread.dp) * prompt
+    weights = rank_bytes(model, spread, stage, mtp=bool(load.drafts))
+    return Memory(weights, held * spread.micro_batches, one)
+
+
+def with_layers(model: Model, pp: int, stage: int) -> Model:
+    """The model with the layers of one stage only, for its cache."""
+    if pp == 1:
+        return model
+    fields = {field: getattr(model, field) for field in model.__slots__}
+    return Model(**{**fields, "layers": stage_layers(model, pp, stage)})
+
+
+def largest_batch(capacity: float, need: Memory, spread: Deployment) -> int:
+    """Sequences that fit on all data-parallel ranks together, with every sequence as long as the step says."""
+    free = capacity - need.weights
+    if free < 0 or need.kv_per_sequence <= 0:
+        return 0
+    return int(free // (need.kv_per_sequence * spread.micro_batches)) * spread.dp
+
+
+def largest_within(time: Callable[[float], float], limit: float, step: int = 1) -> int:
+    """The largest batch, a multiple of `step`, whose time keeps the limit; 0 where one `step` does not."""
+    if time(step) > limit:
+        return 0
+    high = 1
+    while time(high * 2 * step) <= limit:
+        high *= 2
+        if high * step > LARGEST:
+            return high * step
+    low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if time(middle * step) <= limit else (low, middle)
+    return low * step
+
+
+def first_where(reached: Callable[[float], bool], limit: int = 1 << 24) -> int | None:
+    """The smallest whole number from 1 on at which a condition holds, if it holds from there on; None up to `limit`."""
+    high = 1
+    while not reached(high):
+        high *= 4
+        if high > limit:
+            return None
+    low = high // 4
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+def first_link_bound(
+    model: Model, part: Accelerator, load: Workload, spread: Deployment, options: Options, link: float | None = None
+) -> int | None:
+    """The smallest tp at which the collectives of a step take longer than its kernels; None where none does.
+
+    link: bandwidth of one device in one direction [B/s], in place of the part's own.
+
+    >>> from roofline.accelerators import load_catalog
+    >>> from roofline.models import load_model
+    >>> chip, load = load_catalog(environ={})["h100-sxm"], Workload("decode", batch=256, context=1000)
+    >>> first_link_bound(load_model("llama-3.1-8b"), chip, load, Deployment(), Options()) is None
+    True
+    """
+    from roofline.plan import plan
+    from roofline.plan.chip import chip
+
+    for tp in tensor_degrees(model):
+        if tp % spread.cp == 0 and (tp * spread.dp) % spread.ep == 0:
+            degrees = spread._replace(tp=tp)
+            bounds = plan(model, load, degrees, options).bounds(chip(part, None, degrees, link).rates)
+            if bounds.link > bounds.compute_lower:
+                return tp
+    return None
