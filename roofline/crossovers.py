@@ -33,8 +33,8 @@ from roofline.kernel import Cost
 from roofline.kernels.mla import MLA_ABSORPTION, MLA_MHA, MLA_MQA, MLA_UNABSORPTION, MLA_UP_PROJECTION
 from roofline.kernels.sparse import DSA_INDEXER
 from roofline.phases import check_phase
-from roofline.solution import Rejected, Root
 from roofline.solver import roots
+from roofline.solver.solution import Rejected, Root
 from roofline.symbols import Expr, exact, sym
 from roofline.visibility import Visibility
 

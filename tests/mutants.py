@@ -70,11 +70,11 @@ SOLVING = ("test_solver*.py", "test_crossover*.py", "test_sensitivity*.py")
 SOURCES: dict[str, tuple[str, ...]] = {  # module -> test files that cover it, the quickest first
     "law.py": ("test_law.py", "test_laws.py"),
     "visibility.py": ("test_laws.py", "test_visibility*.py", "test_counts.py"),
-    "solver.py": SOLVING,
-    "solve_numbers.py": SOLVING,
-    "solve_symbols.py": SOLVING,
-    "branches.py": SOLVING,
-    "rational.py": SOLVING,
+    "solver/__init__.py": SOLVING,
+    "solver/numbers.py": SOLVING,
+    "solver/symbolic.py": SOLVING,
+    "solver/branches.py": SOLVING,
+    "solver/rational.py": SOLVING,
 }
 SAMPLE = {"law.py": None, "visibility.py": None}  # all of them; of the other files a fixed sample
 USUAL_SAMPLE = 16

@@ -12,11 +12,12 @@ from hashlib import sha256
 import pytest
 import yaml
 
-from roofline import builtin, hardware_schema
 from roofline.accelerators import Catalog, adhoc, load_catalog, resolve, select
+from roofline.accelerators import schema as hardware_schema
+from roofline.accelerators import store as builtin
+from roofline.accelerators.parts import PRECISIONS, Accelerator, Roof
+from roofline.accelerators.schema import validate
 from roofline.errors import BadFile, BadValue, NoAnswer, UnknownName
-from roofline.hardware_schema import validate
-from roofline.parts import PRECISIONS, Accelerator, Roof
 from roofline.safe_yaml import load_yaml, read_text
 
 
@@ -293,7 +294,7 @@ def test_the_built_in_file_passes_its_own_schema(entries: dict) -> None:
 
 
 def test_generated_files_are_fresh() -> None:
-    # `python -m roofline.hardware_schema` rewrites both.
+    # `python -m roofline.accelerators.schema` rewrites both.
     with open(hardware_schema.schema_path(), encoding="utf-8") as file:
         assert file.read() == hardware_schema.schema_text()
     with open(builtin.CACHE, encoding="utf-8") as file:

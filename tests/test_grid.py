@@ -100,6 +100,8 @@ EXOTIC = {
     "whole branches": sp.Piecewise((LEFT, MIXED), (RIGHT, True)),
     "swapped": sp.Piecewise((RIGHT, MIXED), (LEFT, True)),
     "inside": sp.Piecewise((LEFT, MIXED), (RIGHT, True)) * RIGHT - sp.Piecewise((RIGHT, MIXED), (LEFT, True)),
+    "inside too": sp.Piecewise((LEFT, MIXED), (RIGHT, True)) * RIGHT
+    - sp.Piecewise((LEFT, sym.batch > 6), (RIGHT, True)),
     "tiles": sp.ceiling(sym.batch * sym.q_len / 75) * 75 / sym.heads - sp.floor(sym.context / 3),
     "powers": sym.heads**2 + sym.batch**3 + sym.q_len**4 + sp.sqrt(sym.batch) ** 3 - sym.heads ** sp.Rational(-2, 3),
     "exp": sp.exp(-sym.heads / 100) - sp.Abs(sym.batch - sym.heads) + sp.Heaviside(sym.batch - sym.heads),
@@ -112,19 +114,22 @@ EXOTIC = {
 }
 
 
+@settings(max_examples=12)
 @given(block=st.integers(1, 200), threads=st.integers(1, 2), whole=st.sampled_from([0, 1 << 20]))
 def test_every_operation_runs_in_blocks(block: int, threads: int, whole: int) -> None:
     axes = {"heads": [1, 2, 8, 17], "batch": [1, 5, 75, 150, 525], "q_len": [1, 3], "context": [0, 1, 4, 9, 11, 30]}
     before, blocks.WHOLE = blocks.WHOLE, whole
     try:
-        found = evaluate_grid(EXOTIC, axes, block=block, threads=threads)
+        found = evaluate_grid(EXOTIC, axes, block=block, threads=threads).values
+        alone = {name: evaluate_grid(e, axes, block=block).value for name, e in EXOTIC.items()}  # nothing is shared
     finally:
         blocks.WHOLE = before
     points = mesh(axes)
     for name, e in EXOTIC.items():
-        exact = np.broadcast_to(evaluate(e, **points), found.shape)
-        assert found.values[name] == pytest.approx(exact, rel=1e-13), name
-        assert found.values[name].dtype == np.float64
+        exact = np.broadcast_to(evaluate(e, **points), (4, 5, 2, 6))
+        for values in (found[name], alone[name]):
+            np.testing.assert_allclose(values, exact, rtol=1e-13, err_msg=name)
+            assert values.dtype == np.float64
 
 
 def test_steps_run_on_the_axes_they_depend_on_only() -> None:

@@ -13,11 +13,11 @@ import re
 import pytest
 import yaml
 
-from roofline import builtin
 from roofline.accelerators import Catalog, load_catalog
+from roofline.accelerators import store as builtin
+from roofline.accelerators.parts import build
+from roofline.accelerators.sourcing import KINDS, Lines, Source, matches, numbers
 from roofline.errors import NoAnswer
-from roofline.parts import build
-from roofline.sourcing import KINDS, Lines, Source, matches, numbers
 
 # id, precision of the ridge, ridge [FLOP/B], peak [TFLOP/s], bandwidth [TB/s], best published matmul and stream as a
 # share of them [%], fp8 ridge [FLOP/B]; "-" where there is none.  Printed digits, so half a last digit is allowed.

@@ -21,16 +21,13 @@ from roofline.symbols import SYMBOLS
 ROOT = Path(roofline.__file__).parent
 LAYERS = (  # from low to high; a package counts as one, and its modules may import one another
     ("errors",),
-    ("builtin", "glossary", "headcount", "safe_yaml", "sourcing", "units"),
-    ("hardware_errors", "lowering", "parts", "symbols"),
-    ("engines", "hardware_schema", "models"),  # what there is
-    ("accelerators",),
-    ("codegen", "kernel", "rational", "solution", "visibility"),  # what follows from it: the symbolic side
-    ("branches", "kernels", "phases"),
-    ("law", "solve_numbers"),
-    ("derivations", "proofs", "scan", "sensitivity", "signs", "witness"),
-    ("solve_symbols",),
-    ("solver",),
+    ("glossary", "headcount", "safe_yaml", "units"),
+    ("lowering", "symbols"),
+    ("accelerators", "engines", "models"),  # what there is
+    ("codegen", "kernel", "visibility"),  # what follows from it: the symbolic side
+    ("kernels", "phases"),
+    ("law",),
+    ("derivations", "solver"),
     ("crossovers",),
     ("_generated",),  # numbers: the same formulas as source
     ("evaluate", "fusion", "inverse"),
@@ -70,8 +67,8 @@ HEAVY = {  # package -> who may import it
         "_generated",
         "answers",
     },
-    "yaml": {"builtin", "engines", "safe_yaml"},
-    "pydantic": {"hardware_schema", "hardware_errors"},
+    "yaml": {"accelerators", "engines", "safe_yaml"},
+    "pydantic": {"accelerators"},
     "pyarrow": {"sweep", "tables", "answers"},
     "matplotlib": {"figures", "memory_figures"},
     "streamlit": {"dashboard"},

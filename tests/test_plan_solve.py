@@ -12,8 +12,8 @@ from roofline.models import load_model
 from roofline.plan import Deployment, Options, Workload, plan
 from roofline.plan.capacity import first_link_bound
 from roofline.plan.chip import chip
-from roofline.sensitivity import elasticity
 from roofline.solver import roots
+from roofline.solver.sensitivity import elasticity
 from roofline.symbols import sym
 
 CATALOG = load_catalog(environ={})

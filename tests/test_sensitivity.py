@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roofline import law
-from roofline.branches import put
 from roofline.errors import BadValue
 from roofline.kernels import KERNELS
-from roofline.sensitivity import elasticities, elasticity
+from roofline.solver.branches import put
+from roofline.solver.sensitivity import elasticities, elasticity
 from roofline.symbols import maximum, sym
 from roofline.visibility import dense, oneshot, topk
 

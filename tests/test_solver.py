@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roofline import headcount, law
-from roofline.branches import put
 from roofline.derivations import decode, decode_intensity_limit
 from roofline.errors import BadValue, UnknownName
 from roofline.kernel import Cost
 from roofline.kernels import KERNELS
-from roofline.solve_numbers import Problem
 from roofline.solver import Interval, Root, Solution, nearest_power_of_two, roots, solve_cost
+from roofline.solver.branches import put
+from roofline.solver.numbers import Problem
+from roofline.solver.witness import verdict
 from roofline.symbols import exact, maximum, minimum, sym
 from roofline.visibility import dense, oneshot, prefix_part, topk
-from roofline.witness import verdict
 
 # Shapes as in the config.json of each repository on Hugging Face.
 V32 = {"heads": 128, "latent": 512, "rope": 64, "nope": 128, "value": 128}  # deepseek-ai/DeepSeek-V3.2-Exp

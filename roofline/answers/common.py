@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline.accelerators import Accelerator, load_catalog, resolve
-from roofline.parts import GIVEN
+from roofline.accelerators.parts import GIVEN
 
 if TYPE_CHECKING:
     from roofline.accelerators import Roof

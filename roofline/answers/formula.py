@@ -15,7 +15,7 @@ from roofline.kernel import QUANTITIES, Kernel
 from roofline.kernels import KERNELS
 from roofline.kernels import kernel as find_kernel
 from roofline.phases import on_phase
-from roofline.sensitivity import elasticities
+from roofline.solver.sensitivity import elasticities
 from roofline.symbols import SYMBOLS, exact, latex
 from roofline.units import number
 

@@ -132,7 +132,7 @@ def _one(part: Accelerator, asked: Any) -> Answer:
 def validate(path: str) -> Answer:
     """Read a user's hardware file as `--hardware FILE` does and say what it holds; raises BadFile where it "
     "is invalid."""
-    from roofline.hardware_schema import validate as check_file
+    from roofline.accelerators.schema import validate as check_file
 
     report = check_file(path)
     warnings = [{"where": where, "warning": text} for where, text in report.warnings]
@@ -148,6 +148,6 @@ def validate(path: str) -> Answer:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of a hardware file."""
-    from roofline.hardware_schema import json_schema
+    from roofline.accelerators.schema import json_schema
 
     return json_schema()

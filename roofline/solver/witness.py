@@ -14,8 +14,8 @@ from typing import Any
 import mpmath as mp  # type: ignore[import-untyped]
 import sympy as sp
 
-from roofline.solution import Root
-from roofline.solve_numbers import Problem
+from roofline.solver.numbers import Problem
+from roofline.solver.solution import Root
 from roofline.symbols import Expr
 
 TRIALS, WANTED, TOLERANCE, DIGITS = 400, 5, 1e-12, 50  # digits enough that a small root of a quadratic keeps twenty

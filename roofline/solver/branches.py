@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import sympy as sp
 
-from roofline.rational import NotRational, approx, between, cuts, fraction, limit, real_roots, sign_at
+from roofline.solver.rational import NotRational, approx, between, cuts, fraction, limit, real_roots, sign_at
 from roofline.symbols import Expr
 
 STEPS = (sp.ceiling, sp.floor)

@@ -13,12 +13,12 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, create_model, model_validator
 
-from roofline.builtin import CACHE, builtin, builtin_path, parse_builtin
+from roofline.accelerators.parts import PRECISIONS, Accelerator, build
+from roofline.accelerators.schema_errors import first_mistake, near, spelled
+from roofline.accelerators.sourcing import Lines, matches, numbers
+from roofline.accelerators.store import CACHE, builtin, builtin_path, parse_builtin
 from roofline.errors import BadFile
-from roofline.hardware_errors import first_mistake, near, spelled
-from roofline.parts import PRECISIONS, Accelerator, build
 from roofline.safe_yaml import parse_json, parse_yaml, read_text
-from roofline.sourcing import Lines, matches, numbers
 
 Number = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, gt=0)]

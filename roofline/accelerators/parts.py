@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from roofline.accelerators.sourcing import KINDS, Lines, Source, numbers
 from roofline.errors import NoAnswer, UnknownName
-from roofline.sourcing import KINDS, Lines, Source, numbers
 
 PRECISIONS = ("fp64", "fp64_matrix", "fp32", "tf32", "bf16", "fp16", "fp8", "bfp8", "fp6", "fp4", "int8", "int4")
 RIDGE_PRECISIONS = ("bf16", "fp16")  # the precision of a ridge point: bf16, or fp16 where a part has no bf16

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
-from roofline.branches import KINKS, STEPS, Branch, branches, innermost, put
 from roofline.errors import BadValue
-from roofline.rational import NotRational
-from roofline.signs import Signs
-from roofline.solution import Interval, Rejected, Root, Solution
-from roofline.solve_numbers import Problem, branch_text
+from roofline.solver.branches import KINKS, STEPS, Branch, branches, innermost, put
+from roofline.solver.numbers import Problem, branch_text
+from roofline.solver.rational import NotRational
+from roofline.solver.signs import Signs
+from roofline.solver.solution import Interval, Rejected, Root, Solution
+from roofline.solver.witness import verdict
 from roofline.symbols import SYMBOLS, Expr
-from roofline.witness import verdict
 
 Assumptions = tuple[sp.Basic, ...]
 Names = dict[Expr, Expr]

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import sympy as sp
 
-from roofline.solution import shown
-from roofline.solve_numbers import Problem
+from roofline.solver.numbers import Problem
+from roofline.solver.solution import shown
 from roofline.symbols import Expr
 
 Outcome: TypeAlias = "sp.Basic | bool | list[sp.Basic]"

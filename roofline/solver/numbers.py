@@ -1,8 +1,9 @@
 """Equations in which the unknown is the only symbol left: every root, exactly, and the proof where there is none.
 
-The range is cut into smooth pieces (`roofline.branches`); a piece is a rational function whose numerator has finitely
-many real roots, all of which are found (`roofline.rational`).  Nothing is sampled, except the sign between two
-neighbouring roots, which cannot change there.  Only equations that are not piecewise rational go to `roofline.scan`.
+The range is cut into smooth pieces (`roofline.solver.branches`); a piece is a rational function whose numerator has
+finitely many real roots, all of which are found (`roofline.solver.rational`).  Nothing is sampled, except the sign
+between two neighbouring roots, which cannot change there.  Only equations that are not piecewise rational go to
+`roofline.solver.scan`.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import NamedTuple
 
 import sympy as sp
 
-from roofline.branches import Choices, Segment, has_steps, put, resolved, segments, windows
-from roofline.rational import approx, between, fraction, limit, real_roots
-from roofline.solution import Interval, Jump, Rejected, Root, Solution, shown
+from roofline.solver.branches import Choices, Segment, has_steps, put, resolved, segments, windows
+from roofline.solver.rational import approx, between, fraction, limit, real_roots
+from roofline.solver.solution import Interval, Jump, Rejected, Root, Solution, shown
 from roofline.symbols import Expr
 
 TOLERANCE = 1e-12

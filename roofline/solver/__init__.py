@@ -22,16 +22,16 @@ from typing import Any
 import sympy as sp
 
 from roofline import law
-from roofline.branches import prepared, put
 from roofline.errors import BadValue, UnknownName
 from roofline.glossary import GLOSSARY
 from roofline.kernel import QUANTITIES, Cost
-from roofline.proofs import explained
-from roofline.rational import NotRational
-from roofline.scan import scan
-from roofline.solution import Interval, Jump, NearestPower, Rejected, Root, Solution, nearest_power_of_two
-from roofline.solve_numbers import Problem, solve_numbers
-from roofline.solve_symbols import solve_symbols
+from roofline.solver.branches import prepared, put
+from roofline.solver.numbers import Problem, solve_numbers
+from roofline.solver.proofs import explained
+from roofline.solver.rational import NotRational
+from roofline.solver.scan import scan
+from roofline.solver.solution import Interval, Jump, NearestPower, Rejected, Root, Solution, nearest_power_of_two
+from roofline.solver.symbolic import solve_symbols
 from roofline.symbols import Expr, exact, sym, symbol
 
 __all__ = [

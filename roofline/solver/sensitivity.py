@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import sympy as sp
 
-from roofline.branches import STEPS, Branch, branches, prepared, put
 from roofline.errors import BadValue
+from roofline.solver.branches import STEPS, Branch, branches, prepared, put
 from roofline.symbols import Expr, exact, symbol
 
 TIE = 1e-12

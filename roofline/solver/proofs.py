@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import sympy as sp
 
-from roofline.branches import envelope, has_steps, put, segments
-from roofline.rational import approx, between, direction, fraction, limit, real_roots
-from roofline.solution import Solution, shown
-from roofline.solve_numbers import Problem
+from roofline.solver.branches import envelope, has_steps, put, segments
+from roofline.solver.numbers import Problem
+from roofline.solver.rational import approx, between, direction, fraction, limit, real_roots
+from roofline.solver.solution import Solution, shown
 from roofline.symbols import Expr
 
 TREND = {1: "increasing", -1: "decreasing"}

@@ -1,7 +1,7 @@
 """The built-in hardware.yaml: where it lies, and how a cold start reads it without a YAML parser.
 
-`python -m roofline.hardware_schema` writes a JSON copy beside the package.  The copy is taken as long as it was made
-from the very file that lies there; after an edit the YAML itself is read.  Either way the data is the same, and
+`python -m roofline.accelerators.schema` writes a JSON copy beside the package.  The copy is taken as long as it was
+made from the very file that lies there; after an edit the YAML itself is read.  Either way the data is the same, and
 trusted: the tests validate every number of it.
 """
 
@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the package roofline
 CACHE = os.path.join(_HERE, "_generated", "hardware.json")
 
 

@@ -1,7 +1,7 @@
 """The accelerator catalogue: the built-in hardware.yaml, files of the user, and parts given ad hoc.
 
-The built-in file is trusted, because the tests check every number of it (`roofline.builtin`).  Files of a user go
-through `roofline.hardware_schema`, which validates them.
+The built-in file is trusted, because the tests check every number of it (`roofline.accelerators.store`).  Files of a
+user go through `roofline.accelerators.schema`, which validates them.
 
 >>> catalog = load_catalog(environ={})
 >>> round(catalog["h800-sxm"].ridge, 1), round(catalog["h800"].roof("flashmla").ridge, 1)
@@ -16,10 +16,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from roofline.builtin import builtin
+from roofline.accelerators.parts import GIVEN, Accelerator, RidgeOnly, Roof, build
+from roofline.accelerators.sourcing import Source
+from roofline.accelerators.store import builtin
 from roofline.errors import BadFile, BadValue, UnknownName
-from roofline.parts import GIVEN, Accelerator, RidgeOnly, Roof, build
-from roofline.sourcing import Source
 from roofline.units import parse
 
 __all__ = ["Accelerator", "Catalog", "Roof", "Source", "adhoc", "load_catalog", "resolve", "select"]
@@ -88,7 +88,7 @@ class Catalog(Mapping[str, Accelerator]):
         entries, warnings, brought = dict(self._entries), list(self.warnings), {}
         digests = [self.digest]
         for path in files:
-            from roofline.hardware_schema import read
+            from roofline.accelerators.schema import read
 
             found = read(path)
             for part_id, entry in found.entries.items():

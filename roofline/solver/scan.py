@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import sympy as sp
 
-from roofline.solution import Jump, Root, Solution, shown
-from roofline.solve_numbers import Problem
+from roofline.solver.numbers import Problem
+from roofline.solver.solution import Jump, Root, Solution, shown
 
 PER_DECADE = 64
 SMALLEST, LARGEST = 1e-6, 1e15
