@@ -252,3 +252,23 @@ def test_module_entry_point():
     from roofline import __version__
 
     assert done.stdout == f"roofline {__version__}\n"
+
+
+def test_step_of_a_model_as_ledger_and_equation(capsys):
+    """The ledger adds up, and a root of the step put back into it gives equality (DeepSeek-V3 decode, FLOPs)."""
+    found = answered(capsys, "solve", "context", "--model", "deepseek-v3", "--parts", "attention", "--equals-parts",
+                     "experts,ffn", "--set", "batch=1", "--set", "q_len=1")  # fmt: skip
+    (root,) = found["roots"]
+    from roofline.models import load_model
+    from roofline.plan import plan
+
+    step = plan(load_model("deepseek-v3"))
+    one, other = (
+        step.cost(parts, batch=1, q_len=1, context=root["value"]) for parts in (("attention",), ("experts", "ffn"))
+    )
+    assert float(one.flops) == pytest.approx(float(other.flops))
+    ledger = answered(
+        capsys, "formula", "--model", "deepseek-v3", "--set", "batch=1", "--set", "q_len=1", "--set", "context=4096"
+    )
+    parts = sum(row["runs"] * float(row["flops"]) for row in ledger["rows"])
+    assert parts == pytest.approx({t["quantity"]: t["value"] for t in ledger["totals"]}["flops"])

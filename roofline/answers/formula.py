@@ -28,13 +28,15 @@ _UNITS = {name: GLOSSARY[name].unit for name in ASKED}
 def formula(
     kernel: str | Kernel | None = None,
     *,
+    model: Any = None,
     quantity: str | None = None,
     phase: str | None = None,
     values: Mapping[str, float] | None = None,
 ) -> Answer:
     """The formulas of a kernel; without a kernel, the list of kernels.
 
-    Parameters: kernel, an id or a Kernel of one's own; quantity, one of flops, vector_flops, exps, bytes, intensity,
+    Parameters: kernel, an id or a Kernel of one's own; model, an id, path or Model, for the ledger of its whole step
+    instead; quantity, one of flops, vector_flops, exps, bytes, intensity,
     time_lower, time_upper (default all totals that are not zero); phase, "decode", "chunked", "oneshot" or
     "shared-prefix" to put in pairs and rows;
     values, numbers for glossary quantities (what `--set` gives).
@@ -42,6 +44,10 @@ def formula(
     >>> formula("mla_mqa", quantity="flops")["quantities"][0]["text"]
     '2*batch*kernel_heads*pairs*(2*latent + rope)'
     """
+    if model is not None:
+        from roofline.answers.ledger import ledger
+
+        return ledger(model, quantity=quantity, phase=phase, values=values)
     if kernel is None:
         return kernel_list()
     chosen: Any = find_kernel(kernel)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from roofline import glossary, law
@@ -10,6 +10,7 @@ from roofline.answer import Answer, Column, Section
 from roofline.answers.common import chosen, leg_rates, rates, roof_for
 from roofline.errors import BadValue, UnknownName
 from roofline.kernel import Cost
+from roofline.kernels import KERNELS
 from roofline.kernels import kernel as find_kernel
 from roofline.phases import on_phase
 from roofline.solver import TARGETS, Solution, solve_cost
@@ -28,8 +29,11 @@ _COLUMNS = (
 
 def solve(
     unknown: str,
-    kernel: str | Cost,
+    kernel: str | Cost | None = None,
     *,
+    model: Any = None,
+    parts: Collection[str] = (),
+    equals_parts: Collection[str] = (),
     equals_kernel: str | Cost | None = None,
     quantity: str | None = None,
     target: str | float | None = None,
@@ -40,7 +44,8 @@ def solve(
 ) -> Answer:
     """Every real root: a quantity of a kernel on the ridge, at a target, or equal to that of another kernel.
 
-    Parameters: unknown, a glossary quantity; kernel and equals_kernel, ids or kernels of one's own; quantity,
+    Parameters: unknown, a glossary quantity; kernel and equals_kernel, ids or kernels of one's own; or model, for its
+    whole step or the parts named (attention, indexer, experts, ffn, ...), against equals_parts; quantity,
     "intensity" (default), "flops" (default with equals_kernel), "bytes", "time", ...; target, "ridge" or a number in
     SI; phase, puts pairs and rows in; hardware and roof, whose ridge and rates are used (without, the roots stay in
     symbols); values, numbers for other quantities.
@@ -54,12 +59,12 @@ def solve(
     if quantity is not None and quantity not in TARGETS:
         raise UnknownName("quantity to solve for", quantity, TARGETS)
     numbers = {name: glossary.check(name, value) for name, value in (values or {}).items()}
-    first, second = _bound(kernel, phase), _bound(equals_kernel, phase) if equals_kernel is not None else None
+    first, second = _sides(kernel, equals_kernel, model, parts, equals_parts, phase)
     goal = _target(target, second, quantity)
     rows, reasons, sections = [], [], []
     for told, chip, without in _chips(hardware, roof, first.kernels[0].precision, (quantity or "").startswith("time")):
         given = {**chip, **numbers}
-        if "kernel_heads" not in numbers and unknown != "kernel_heads":
+        if model is None and "kernel_heads" not in numbers and unknown != "kernel_heads":
             given["kernel_heads"] = numbers.get("heads", sym.heads)  # heads are not padded unless said
         found = solve_cost(unknown, first, quantity=quantity, target=goal, equals=second, without=without, **given)
         rows += [{**told, **_row(root, unknown)} for root in found.roots]
@@ -99,6 +104,26 @@ def solve(
         sections=tuple(sections),
         no_answer=reason,
     )
+
+
+def _sides(
+    kernel: Any,
+    equals_kernel: Any,
+    model: Any,
+    parts: Collection[str],
+    equals_parts: Collection[str],
+    phase: str | None,
+) -> tuple[Any, Any]:
+    """The cost solved for and the one it shall equal: kernels, or parts of a model's step."""
+    if (model is None) == (kernel is None):
+        raise BadValue("kernel", kernel, "a kernel, or a model for its whole step, one of the two")
+    if model is None:
+        return _bound(kernel, phase), _bound(equals_kernel, phase) if equals_kernel is not None else None
+    from roofline.answers.ledger import step_cost
+
+    if equals_kernel is not None:
+        raise BadValue("equals_kernel", equals_kernel, "equals_parts, beside a model")
+    return step_cost(model, phase, parts), step_cost(model, phase, equals_parts) if equals_parts else None
 
 
 def _bound(kernel: Any, phase: str | None) -> Any:
@@ -198,9 +223,10 @@ def _title(data: Mapping[str, Any], second: Any) -> str:
 
 def _notes(data: Mapping[str, Any], first: Any) -> tuple[str, ...]:
     inputs = ", ".join(f"{k} = {number(v, 6)}" for k, v in data["inputs"].items()) or "none"
-    if "kernel_heads" not in data["inputs"] and data["unknown"] != "kernel_heads":
+    if first.name in KERNELS and "kernel_heads" not in data["inputs"] and data["unknown"] != "kernel_heads":
         inputs += "; kernel_heads = heads (not padded)"
-    notes = [f"Numbers put in: {inputs}; phase {data['phase'] or 'not set: pairs and rows_read are symbols'}."]
+    phase = data["phase"] or ("decode" if first.name not in KERNELS else "not set: pairs and rows_read are symbols")
+    notes = [f"Numbers put in: {inputs}; phase {phase}."]
     notes += [f"{r.get('hardware', 'no root')}: {r['reason']}" for r in data["without_root"]]
     omits = sorted({o for k in first.kernels for o in k.omits})
     return (*notes, f"Left out: {'; '.join(omits)}." if omits else "")

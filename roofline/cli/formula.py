@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from roofline.cli.options import answer_options, assignments, chosen_hardware, emit, hardware_options
+from roofline.cli.options import answer_options, assignments, chosen_hardware, emit, hardware_options, split
 
 SET = click.option(
     "--set",
@@ -27,6 +27,7 @@ PHASE = click.option(
     metavar="NAME",
     help="flops, vector_flops, exps, bytes, intensity, time_lower or time_upper; default all totals.",
 )
+@click.option("--model", metavar="ID|PATH", help="Instead of a kernel: the ledger of a model's whole step.")
 @PHASE
 @SET
 @click.option("--latex", "as_latex", is_flag=True, help="Print LaTeX only.")
@@ -34,6 +35,7 @@ PHASE = click.option(
 @answer_options
 def formula(
     kernel: str | None,
+    model: str | None,
     quantity: str | None,
     phase: str | None,
     sets: tuple[str, ...],
@@ -52,8 +54,12 @@ def formula(
     from roofline.answers import formula as module
 
     values = assignments(sets)
-    answer = module.glossary() if as_glossary else module.formula(kernel, quantity=quantity, phase=phase, values=values)
-    if as_latex and kernel and not as_json and not output:
+    answer = (
+        module.glossary()
+        if as_glossary
+        else module.formula(kernel, model=model, quantity=quantity, phase=phase, values=values)
+    )
+    if as_latex and (kernel or model) and not as_json and not output:
         click.echo("\n".join(row["latex"] for row in answer.data["quantities"]))
         return 0
     return emit(answer, as_json, output, explain)
@@ -61,7 +67,10 @@ def formula(
 
 @click.command()
 @click.argument("unknown")
-@click.option("--kernel", required=True, metavar="ID", help="The kernel whose quantity is solved for.")
+@click.option("--kernel", metavar="ID", help="The kernel whose quantity is solved for.")
+@click.option("--model", metavar="ID|PATH", help="Instead of a kernel: the whole step of a model.")
+@click.option("--parts", metavar="NAME", multiple=True, help="Of a step only these parts: attention, experts, ffn, ...")
+@click.option("--equals-parts", metavar="NAME", multiple=True, help="Solve for equality with these parts of the step.")
 @click.option("--equals-kernel", metavar="ID", help="Solve for equality with this kernel.")
 @click.option(
     "--quantity",
@@ -75,7 +84,10 @@ def formula(
 @answer_options
 def solve(
     unknown: str,
-    kernel: str,
+    kernel: str | None,
+    model: str | None,
+    parts: tuple[str, ...],
+    equals_parts: tuple[str, ...],
     equals_kernel: str | None,
     quantity: str | None,
     target: str | None,
@@ -94,6 +106,7 @@ def solve(
 
     \b
     roofline solve heads --kernel mla_mqa --phase decode --hardware h800-sxm --roof flashmla --set context=8191 ...
+    roofline solve context --model deepseek-v3 --parts attention --equals-parts experts,ffn --set batch=1 --set q_len=1
     roofline solve seq_len --kernel dsa_mha --equals-kernel dsa_mqa --phase oneshot --set heads=128 ...
     """
     from roofline.answers.solve import solve as answer
@@ -102,6 +115,9 @@ def solve(
     found = answer(
         unknown.replace("-", "_"),
         kernel=kernel,
+        model=model,
+        parts=split(parts),
+        equals_parts=split(equals_parts),
         equals_kernel=equals_kernel,
         quantity=quantity,
         target=target,
