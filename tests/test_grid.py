@@ -12,13 +12,13 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roofline import blocks, grid
+from roofline import grid
 from roofline._generated import kernels
 from roofline.codegen import compiled
 from roofline.errors import BadValue, UnknownName
 from roofline.evaluate import evaluate, expression, parameters
-from roofline.fusion import Fusion
-from roofline.grid import evaluate_grid, parse_grid
+from roofline.grid import blocks, evaluate_grid, parse_grid
+from roofline.grid.fusion import Fusion
 from roofline.kernels import KERNELS
 from roofline.law import time_lower, time_upper
 from roofline.symbols import sym

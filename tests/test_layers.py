@@ -22,7 +22,7 @@ ROOT = Path(roofline.__file__).parent
 LAYERS = (  # from low to high; a package counts as one, and its modules may import one another
     ("errors",),
     ("glossary", "headcount", "safe_yaml", "units"),
-    ("lowering", "symbols"),
+    ("symbols",),
     ("accelerators", "engines", "models"),  # what there is
     ("codegen", "kernel", "visibility"),  # what follows from it: the symbolic side
     ("kernels", "phases"),
@@ -30,8 +30,7 @@ LAYERS = (  # from low to high; a package counts as one, and its modules may imp
     ("derivations", "solver"),
     ("crossovers",),
     ("_generated",),  # numbers: the same formulas as source
-    ("evaluate", "fusion", "inverse"),
-    ("blocks",),
+    ("evaluate", "inverse"),
     ("grid",),
     ("plan",),
     ("sweep",),
@@ -51,14 +50,12 @@ UPWARD: dict[tuple[str, str], str] = {
 }
 SYMBOLIC = {name for names in LAYERS[LEVEL["kernel"] : LEVEL["crossovers"] + 1] for name in names} | {
     "symbols",
-    "lowering",
 }
 HEAVY = {  # package -> who may import it
     "sympy": SYMBOLIC | {"evaluate", "sweep", "report", "answers"},
     "numpy": {
         "codegen",
         "evaluate",
-        "blocks",
         "grid",
         "inverse",
         "sweep",

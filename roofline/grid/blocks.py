@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.codegen import array_mode
-from roofline.fusion import BOOLEAN, Fusion, Step
+from roofline.grid.fusion import BOOLEAN, Fusion, Step
 
 Floats = NDArray[np.float64]
 BLOCK = 1 << 16  # elements: two buffers of this size stay in an L2 cache of 1 to 2 MiB

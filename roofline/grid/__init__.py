@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roofline.blocks import BLOCK, Mesh
 from roofline.errors import BadValue
 from roofline.evaluate import as_array, expression, refuse_missing, refuse_unknown, scalars
-from roofline.fusion import Fusion
 from roofline.glossary import check, quantity
+from roofline.grid.blocks import BLOCK, Mesh
+from roofline.grid.fusion import Fusion
 from roofline.units import UNITS, parse, show
 
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from itertools import combinations
 from math import prod
 from typing import Any, NamedTuple
 
-from roofline.lowering import Graph
+from roofline.codegen.lowering import Graph
 
 COMMUTES = frozenset({"add", "multiply", "maximum", "minimum", "logical_and", "logical_or"})
 SIGNS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal"}

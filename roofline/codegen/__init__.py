@@ -28,8 +28,8 @@ from typing import Any
 
 import sympy as sp
 
+from roofline.codegen.lowering import ATOM, LEAVES, MATH, NUMPY, Dialect, Graph, printed
 from roofline.errors import BadValue
-from roofline.lowering import ATOM, LEAVES, MATH, NUMPY, Dialect, Graph, printed
 from roofline.symbols import Expr
 
 
