@@ -198,7 +198,7 @@ def style() -> Iterator[None]:
 def test_figures_draw_what_the_answers_say() -> None:
     from matplotlib.figure import Figure
 
-    from roofline.memory_figures import plot_concurrency, plot_hits, plot_pages, plot_waste
+    from roofline.figures.memory import plot_concurrency, plot_hits, plot_pages, plot_waste
 
     shared = kv_pages(preset_name="article", shared_prefix=(64, 3))
     ax = plot_pages(json.loads(shared.to_json()))
