@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 import sympy as sp
@@ -34,6 +35,7 @@ from roofline.kernels.mla import MLA_ABSORPTION, MLA_MHA, MLA_MQA, MLA_UNABSORPT
 from roofline.kernels.sparse import DSA_INDEXER
 from roofline.phases import check_phase
 from roofline.solver import roots
+from roofline.solver.rational import approx
 from roofline.solver.solution import Rejected, Root
 from roofline.symbols import Expr, exact, sym
 from roofline.visibility import Visibility
@@ -115,8 +117,13 @@ class Crossing:
 
     @property
     def value(self) -> float | None:
-        """The crossing as a number."""
-        return None if self.root is None else float(self.root.value)
+        """The crossing as a number.  Raises BadValue for one that no float holds."""
+        if self.root is None:
+            return None
+        value = float(self.root.value)
+        if not isfinite(value):
+            raise BadValue(self.unknown, self.root.value, "a finite result", "the numbers given are too large")
+        return value
 
 
 def seen(case: Case) -> Visibility:
@@ -142,17 +149,22 @@ def sides(case: Case) -> tuple[Cost, Cost]:
     ) + MLA_UNABSORPTION
 
 
-def _defaults(case: Case) -> dict[str, Any]:
-    """Workload and widths where the caller gave none."""
+def defaults(phase: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Workload and widths that stand where the caller gave none."""
     values = {"batch": 1, "q_len": 1, "w_kv": 2, "w_act": 2, "w_weight": 2, "w_expanded": 2}
-    if case.phase == "shared-prefix" and "prefix" not in case.given:
+    if phase == "shared-prefix" and "prefix" not in given:
         values |= {"prefix": 1, "w_act": 0}  # per token of a long prefix: query and output traffic vanish beside it
-    return values | dict(case.given)
+    return values
+
+
+def _values(case: Case) -> dict[str, Any]:
+    """Workload and widths of a case."""
+    return defaults(case.phase, case.given) | dict(case.given)
 
 
 def put_in(case: Case, cost: Cost, unknown: str) -> Cost:
     """A cost with everything but the unknown replaced by numbers."""
-    values = {**_defaults(case), **case.shape}
+    values = {**_values(case), **case.shape}
     values["kernel_heads"] = case.kernel_heads if case.kernel_heads is not None else case.shape["heads"]
     if case.phase == "oneshot":
         values |= {"context": 0, "q_len": sym.seq_len}
@@ -209,13 +221,13 @@ def _lowest(case: Case, unknown: str) -> float | None:
         return None
     if case.phase == "oneshot":
         return case.shape["topk"] if case.sparse else None
-    return float(_defaults(case)["q_len"])
+    return float(_values(case)["q_len"])
 
 
 def _solved(case: Case, unknown: str, lhs: Expr, rhs: Expr, lowest: float | None) -> list[Crossing]:
     names = SUBJECTS[case.subject]
     solution = roots(lhs, rhs, unknown, low=lowest, labels=names)
-    rejected = tuple(r for r in solution.rejected if not (r.value.is_number and r.value.is_real and r.value <= 0))
+    rejected = tuple(r for r in solution.rejected if not (_real(r.value) and approx(r.value) <= 0))
     conditions = tuple(_conditions(case))
     if not solution.roots:
         cheaper = _cheaper(lhs, rhs, unknown, names)
@@ -242,6 +254,10 @@ def _solved(case: Case, unknown: str, lhs: Expr, rhs: Expr, lowest: float | None
     ]
 
 
+def _real(value: Expr) -> bool:
+    return bool(value.is_number and value.is_real)
+
+
 def _side(sign: int | None, names: tuple[str, str]) -> str:
     """The cheaper side from the sign of lhs - rhs."""
     return {None: "", 0: "equal", -1: names[0], 1: names[1]}[sign]
@@ -255,7 +271,7 @@ def _cheaper(lhs: Expr, rhs: Expr, unknown: str, names: tuple[str, str]) -> str:
 
 def _conditions(case: Case) -> list[str]:
     """What holds for every value of this comparison, in words."""
-    values = _defaults(case)
+    values = _values(case)
     said = [
         f"{name} = {values[name]}"
         for name in ("batch", "q_len", "context", "prefix")

@@ -38,7 +38,10 @@ QUANTITIES = ("flops", "vector_flops", "exps", "bytes", "intensity")
 
 
 class Term(NamedTuple):
-    """`amount` units of `resource` for each element of the product of `axes`."""
+    """`amount` units of `resource` for each element of the product of `axes`.
+
+    amount: a number, an expression, or the name of a quantity such as "w_kv".
+    """
 
     resource: str
     axes: str
@@ -173,6 +176,7 @@ class Kernel(Cost):
         self.axes = {letter: symbol(name) for letter, name in AXES.items()}
         self.axes |= {k: symbol(v) if isinstance(v, str) else exact(v) for k, v in (axes or {}).items()}
         self.bindings: dict[sp.Symbol, Expr] = {symbol(k): exact(v, k) for k, v in (defaults or {}).items()}
+        self.fixed: frozenset[sp.Symbol] = frozenset()  # bound by hand, as against defaults
         self.times: Expr = sp.Integer(1)
         for term in terms:
             self._check(term)
@@ -183,10 +187,15 @@ class Kernel(Cost):
         for letter in term.axes.split():
             if letter not in self.axes:
                 raise UnknownName(f"axis in kernel {self.name!r}", letter, self.axes)
+        if isinstance(term.amount, str):
+            symbol(term.amount)
+        else:
+            exact(term.amount, f"amount of a term in kernel {self.name!r}")
 
     def size(self, term: Term) -> Expr:
         """Amount of one term over all its axes, before anything is bound."""
-        return sp.Mul(exact(term.amount), *(self.axes[letter] for letter in term.axes.split()))
+        amount = symbol(term.amount) if isinstance(term.amount, str) else exact(term.amount)
+        return sp.Mul(amount, *(self.axes[letter] for letter in term.axes.split()))
 
     def total(self, *resources: str) -> Expr:
         """The sum of the terms that use these resources, with everything bound put in."""
@@ -197,7 +206,9 @@ class Kernel(Cost):
         """A kernel with quantities replaced by numbers or expressions of other quantities.
 
         An expression given here sees the other quantities given here: ``bind(**dense().bindings(), q_len=1)`` puts 1
-        into the pairs too, while ``bind(heads=sym.heads / sym.tp)`` renames heads and does not repeat itself.
+        into the pairs too.  A renaming, ``bind(heads=sym.heads / sym.tp)``, may be bound again: its heads are then the
+        new ones.  Binding a quantity to its own symbol frees it.  Raises BadValue for any other quantity that was bound
+        already to something else, because expressions bound with it (the pairs of one new token) have used it up.
 
         >>> from roofline.kernels import KERNELS
         >>> one = KERNELS["mla_mqa"].bind(pairs=1, rows_read=1, kernel_heads=128, latent=512, rope=64)
@@ -206,10 +217,17 @@ class Kernel(Cost):
         """
         given = {symbol(k): exact(v, k) for k, v in values.items() if v is not None}
         new = {k: v.xreplace({other: x for other, x in given.items() if other != k}) for k, v in given.items()}
+        renamed = {k for k in self.fixed & given.keys() if self.bindings[k].has(k)}
+        for k in (self.fixed & given.keys()) - renamed:
+            if new[k] not in (k, self.bindings[k]):  # its own symbol frees it
+                raise BadValue(str(k), new[k], f"no value: {self.name} has it bound to {self.bindings[k]}")
         bound = object.__new__(Kernel)
         kept = {k: v for k, v in self.__dict__.items() if not isinstance(getattr(type(self), k, None), cached_property)}
         bound.__dict__.update(kept)
-        bound.bindings = {k: v.xreplace(new) for k, v in self.bindings.items()} | new
+        own = {k: v for k, v in new.items() if k not in renamed}
+        bound.bindings = {k: v.xreplace(new) for k, v in self.bindings.items()} | own
+        bound.fixed = (self.fixed | given.keys()) - {k for k, v in new.items() if v == k}
+        bound.times = self.times.xreplace(new)
         return bound
 
     def repeated(self, times: Any) -> Kernel:

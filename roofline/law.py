@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import sympy as sp
 
+from roofline.errors import BadValue
 from roofline.kernel import Cost, Kernel
 from roofline.symbols import Expr, maximum, minimum, sym
 
@@ -59,7 +60,12 @@ def legs(kernel: Kernel, without: Collection[str] = ()) -> dict[str, Expr]:
     work = {
         leg: (_work(kernel, total), getattr(sym, rate)) for leg, (total, rate) in LEGS.items() if leg not in without
     }
-    return {leg: amount / rate for leg, (amount, rate) in work.items() if amount != 0}
+    found = {leg: amount / rate for leg, (amount, rate) in work.items() if amount != 0}
+    if not found and without and legs(kernel):
+        raise BadValue(
+            "without", ", ".join(sorted(without)), f"at least one leg of {kernel.name} ({', '.join(legs(kernel))})"
+        )
+    return found
 
 
 def _work(kernel: Kernel, total: str) -> Expr:
@@ -69,7 +75,8 @@ def _work(kernel: Kernel, total: str) -> Expr:
 
 def time_lower(cost: Cost, without: Collection[str] = ()) -> Expr:
     """Lower time bound [s]: the longest leg of each kernel, added over kernels that run one after the other."""
-    return sp.Add(*(_times(cost, k) * maximum(*legs(k, without).values()) for k in cost.kernels))
+    timed = [(k, legs(k, without)) for k in cost.kernels]
+    return sp.Add(*(_times(cost, k) * maximum(*found.values()) for k, found in timed if found))
 
 
 def time_upper(cost: Cost, without: Collection[str] = ()) -> Expr:
@@ -80,6 +87,17 @@ def time_upper(cost: Cost, without: Collection[str] = ()) -> Expr:
 def _times(cost: Cost, kernel: Kernel) -> Expr:
     """How often a kernel runs: as a sequence says, once where the kernel stands alone."""
     return sp.Integer(1) if cost is kernel else kernel.times
+
+
+def legs_left_out(cost: Cost, known: Collection[str]) -> tuple[str, ...]:
+    """The legs that a cost uses and for which no rate is among `known` (peak, bandwidth, exp_rate, ...).
+
+    >>> from roofline.kernels import KERNELS
+    >>> legs_left_out(KERNELS["mla_mqa"], ("peak", "bandwidth"))
+    ('exp',)
+    """
+    used = {leg for kernel in cost.kernels for leg in legs(kernel)}
+    return tuple(leg for leg, (_, rate) in LEGS.items() if leg in used and rate not in known)
 
 
 class Verdict(NamedTuple):

@@ -106,12 +106,14 @@ def show(value: float, unit: str = "", digits: int = 4) -> str:
 def number(value: float, digits: int = 4) -> str:
     """A plain number: integers with thousands separators, others to `digits` significant digits.
 
-    >>> number(12813.4), number(0.4515), number(128.0), number(110377)
-    ('12,813', '0.4515', '128', '110,377')
+    >>> number(12813.4), number(0.4515), number(128.0), number(110377), number(1e308)
+    ('12,813', '0.4515', '128', '110,377', '1e+308')
     """
     if not math.isfinite(value):
         return str(value)
-    if value == int(value) and abs(value) < 1e15:
+    if abs(value) >= 1e18:  # three hundred digits of a float are no information
+        return f"{float(value):.{digits}g}"
+    if value == int(value):
         return f"{int(value):,}"
     if abs(value) >= 10 ** (digits - 1):
         return f"{value:,.0f}"

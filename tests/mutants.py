@@ -10,8 +10,9 @@ Three groups:
                    comparisons, constants, Min and Max, and/or, if/else branches), in a copy of the tree; the test files
                    that cover the module run in a subprocess.  A run beyond the time limit counts as killed.
 
-Prints killed/total a group and the survivors.  Exit code 1 below 90 %.  `--group`, `--limit N` (of each source file;
-without it all of law.py and visibility.py and a fixed sample of the solver), `--jobs`.
+Prints killed/total a group and the survivors.  Exit code 1 where a group (the solver's files are one) is below 90 %.
+`--group`, `--limit N` (of each source file; without it all of law.py and visibility.py and a fixed sample of the
+solver), `--jobs`.
 """
 
 # ruff: noqa: E402
@@ -78,7 +79,15 @@ SOURCES: dict[str, tuple[str, ...]] = {  # module -> test files that cover it, t
 }
 SAMPLE = {"law.py": None, "visibility.py": None}  # all of them; of the other files a fixed sample
 USUAL_SAMPLE = 16
-EQUIVALENT: dict[tuple[str, str], str] = {}  # source mutants that change nothing, (file, description) -> why
+_CACHED = "it is how many results are kept, which only time can tell"
+EQUIVALENT: dict[tuple[str, str], str] = {  # source mutants that change nothing, (file, description) -> why
+    ("solver/rational.py", "line 25: 1024 + 1: @lru_cache(maxsize=1024)"): _CACHED,
+    ("solver/rational.py", "line 41: 1024 + 1: @lru_cache(maxsize=1024)"): _CACHED,
+    (
+        "solver/numbers.py",
+        "line 112: Gt is GtE: elif (residual := residual_at(problem, value)) > TOLERANCE:",
+    ): "no residual is 1e-12 to the last digit",
+}
 TIME_LIMIT = 120
 
 
@@ -273,7 +282,7 @@ def main() -> int:
     parser.add_argument("--limit", type=int, help="at most N mutants of each source file")
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
-    killed_all, total_all, why = 0, 0, dict(EQUIVALENT)
+    why, families = dict(EQUIVALENT), dict[str, list[int]]()
     for group in args.group or ("kernels", "visibilities", *SOURCES):
         if group in SOURCES:
             if not (ROOT / "roofline" / group).exists() or not covering(group):
@@ -287,7 +296,8 @@ def main() -> int:
             why |= {(group, m.what): "it has the same value on the whole grid" for m in alive if equivalent(m)}
         equal = [s for s in survivors if (group, s) in why]
         killed, counted = total - len(survivors), total - len(equal)
-        killed_all, total_all = killed_all + killed, total_all + counted
+        family = families.setdefault("solver" if group.startswith("solver/") else group, [0, 0])
+        family[0], family[1] = family[0] + killed, family[1] + counted
         print(
             f"{group}: {killed}/{counted} killed ({killed / counted:.1%})"
             + (f", {len(equal)} equivalent left out" if equal else "")
@@ -297,8 +307,10 @@ def main() -> int:
             if what in equal:
                 print(f"        because {why[group, what]}")
         sys.stdout.flush()
-    print(f"all: {killed_all}/{total_all} killed ({killed_all / total_all:.1%})")
-    return 0 if killed_all >= 0.9 * total_all else 1
+    for name, (killed, counted) in families.items():  # each by itself: the many kernel mutants would hide a weak file
+        verdict = "" if killed >= 0.9 * counted else ", too few"
+        print(f"{name}: {killed}/{counted} killed ({killed / counted:.1%}){verdict}")
+    return 0 if all(killed >= 0.9 * counted for killed, counted in families.values()) else 1
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class _Unparse(ast.NodeTransformer):
 
 
 def source_variants(text: str) -> Iterator[tuple[str, str]]:
-    """(description, mutated source) for every change; annotations are left alone."""
+    """(description, mutated source) for every change; annotations and `strict=` are left alone."""
     tree = ast.parse(text)
     nodes = list(ast.walk(tree))
     quiet = {
@@ -77,6 +77,7 @@ def source_variants(text: str) -> Iterator[tuple[str, str]]:
         if isinstance(getattr(f, a, None), ast.AST)
         for n in ast.walk(getattr(f, a))
     }
+    quiet |= {id(n.value) for n in nodes if isinstance(n, ast.keyword) and n.arg == "strict"}  # zip of equal lengths
     for at, node in enumerate(nodes):
         if id(node) in quiet:
             continue

@@ -189,7 +189,7 @@ def test_engine_voices_have_date_and_source(capsys):
         (2, ["heads", "--q-len", "inf"], ["q_len", "inf"]),
         (2, ["heads", "--peak", "989TB/s", "--bandwidth", "3TB/s"], ["peak", "FLOP/s"]),
         (2, ["heads", "--hardware", "h800-sxm", "--roof"], ["--roof"]),
-        (1, ["heads", "--hardware", "h800-sxm", "--roof", "nope"], ["no part", "ridge"]),
+        (2, ["heads", "--hardware", "h800-sxm", "--roof", "nope"], ["nope", "flashmla"]),
         (2, ["crossover", "--model", "deepseek-v9"], ["deepseek-v9", "roofline model list"]),
         (2, ["crossover", "--tp", "3"], ["tp", "3", "1, 2, 4, 8"]),
         (2, ["crossover", "--tp", "0"], ["tp", "0"]),

@@ -31,6 +31,12 @@ CASES = {
     "window": ("crossover", {"phase": "chunked", "context": 4096}),
     "windows": ("crossover", {"model": "glm-5", "phase": "chunked", "context": 2048, "tp": (1, 8)}),
     "prefix": ("crossover", {"model": "deepseek-v3", "phase": "shared-prefix", "cost": "time", "hardware": "h800-sxm"}),
+    "step": ("step", {"hardware": "h200-sxm", "batch": 128, "context": 8192, "dp": 8, "ep": 8}),
+    "prefill": ("step", {"model": "llama-3.1-8b", "hardware": "h100-sxm", "phase": "oneshot", "q_len": 8192}),
+    "waste": ("waste", {"preset_name": "article", "page_size": (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)}),
+    "hits": ("hits", {"trace": "sample", "blocks": (50, 100, 200, 400, None)}),
+    "pages": ("pages", {"preset_name": "article", "shared_prefix": (64, 3)}),
+    "concurrency": ("concurrency", {"model": "gpt-oss-120b", "available_gib": 40, "engine": ("vllm", "llamacpp")}),
 }
 
 
@@ -72,7 +78,7 @@ def shared(case: str, width: float = 6.9) -> Figure:
     return drawn(case, width=width)
 
 
-WIDE = ("roofline", "padded")
+WIDE = ("roofline", "padded", "step")
 
 
 @pytest.mark.parametrize(("case", "width"), [*((c, 3.3) for c in CASES), *((c, 6.9) for c in WIDE)])
@@ -168,6 +174,28 @@ def test_oneshot_curves_against_counts_written_out():
         m = min(length, 2048)
         assert mha == pytest.approx(2 * 320 * 128 * (length + 1) / 2, rel=1e-12)
         assert mqa == pytest.approx(2 * 128 * 1088 * (m * (m + 1) / 2 + (length - m) * 2048) / length, rel=1e-12)
+
+
+def test_dots_of_a_step_lie_where_the_step_says_and_their_areas_are_shares():
+    """Twice the share is twice the area, down to the smallest dot that can be seen; colour says the part."""
+    ax, found = shared("step").axes[0], data("step")
+    dots = [line for gid, line in by_gid(ax).items() if gid.startswith("point/")]
+    assert len(dots) == len(found["points"]) == len(found["rows"])
+    for dot, row in zip(dots, found["rows"], strict=True):
+        [(x, y)] = dot.get_xydata()
+        assert dot.get_gid().endswith(row["name"])
+        assert (x, y * 1e12) == pytest.approx((row["intensity_flop_per_byte"], row["attained_flop_per_s"]))
+    area = {r["name"]: d.get_markersize() ** 2 for d, r in zip(dots, found["rows"], strict=True)}
+    share = {r["name"]: r["share"] for r in found["rows"]}
+    for name in ("routed experts, down", "output projection", "queries from the latent"):
+        big = "routed experts, gate and up"
+        assert area[name] / area[big] == pytest.approx(share[name] / share[big])
+    colors = {r["part"]: set() for r in found["rows"]}
+    for dot, row in zip(dots, found["rows"], strict=True):
+        colors[row["part"]].add(dot.get_color())
+        assert dot.get_marker() == "o", "marks of other shapes have other areas"
+    assert all(len(c) == 1 for c in colors.values())
+    assert len(set.union(*colors.values())) == len(colors)
 
 
 def test_engines_measurements_and_window_are_marked():

@@ -135,9 +135,87 @@ def test_a_bare_ridge_gives_relative_times():
     )
 
 
+def test_points_of_a_step_are_its_kernels_under_their_roofs():
+    """The rows of `roofline.step`; 989.4 and 1,979 TFLOP/s over 4.8 TB/s are NVIDIA's H200 datasheet, dense."""
+    options = {"model": "deepseek-v3.2", "batch": 128, "context": 8192, "dp": 8, "ep": 8}
+    answer = plot("step", hardware="h200-sxm", **options)
+    whole = roofline.step(hardware="h200-sxm", **options)
+    kernels = [k for k in whole["kernels"] if k["flops"]]
+    assert [p["name"] for p in answer["points"]] == [k["name"] for k in kernels]
+    peaks = {"bf16": 989.4e12, "fp8": 1978.9e12}
+    for point, k in zip(answer["points"], kernels, strict=True):
+        roof = min(peaks[point["precision"]], 4.8e12 * k["flops"] / k["bytes"])
+        assert point["attained_flop_per_s"] == pytest.approx(roof, rel=1e-3)  # no kernel here waits for exponentials
+        assert point["share"] == k["share"]
+    shares = sum(p["share"] for p in answer["points"])
+    shares += sum(r["share"] for r in answer["not_shown"] if r["bound"] != "link")
+    assert shares == pytest.approx(1)
+    assert {r["name"] for r in answer["not_shown"] if r["bound"] == "link"} == {"expert dispatch", "expert combine"}
+    assert answer["whole"]["attained_flop_per_s"] == pytest.approx(whole["totals"]["flops"] / whole["time_lower_s"])
+    assert {(r["precision"], round(r["ridge_flop_per_byte"], 1)) for r in answer["roofs"]} == {
+        ("bf16", 206.1),
+        ("fp8", 412.3),
+    }
+
+
+def test_a_kernel_that_waits_for_exponentials_lies_below_its_roof(tmp_path):
+    """A pair of a head of width 32 costs 4 * 32 FLOP and one exponential.  FlashAttention-3 (arXiv:2407.08608, section
+    3.1) gives H100 989 TFLOP/s and 3.9 T exponentials/s: the matrices would be done twice as fast as the softmax."""
+    config = {
+        "model_type": "llama",
+        "hidden_size": 4096,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 32,
+        "num_hidden_layers": 2,
+        "intermediate_size": 8192,
+        "vocab_size": 1000,
+        "max_position_embeddings": 65536,
+        "torch_dtype": "bfloat16",
+        "tie_word_embeddings": False,
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    model = str(tmp_path / "config.json")
+    answer = plot("step", model=model, hardware="h100-sxm", phase="oneshot", q_len=32768)
+    core = next(p for p in answer["points"] if p["name"] == "attention core")
+    assert core["bound"] == "special-function unit"
+    assert core["attained_flop_per_s"] == pytest.approx(4 * 32 * 3.9e12, rel=0.1)
+
+
+def test_figures_of_memory_are_the_documents_of_their_commands():
+    pages = plot("pages", preset_name="article", shared_prefix=(64, 3))
+    assert pages["grid"] == roofline.kv_pages(preset_name="article", shared_prefix=(64, 3))["grid"]
+    assert pages["schema"] == "roofline/plot-pages/1"
+    hits = plot("hits", trace="sample", blocks=(100, None))
+    assert [round(r["hit_ratio"], 4) for r in hits["rows"]] == [0.48, 0.6733]  # as the doctest of kv_replay
+    curve = plot("concurrency", model="llama-3.1-8b", kv_dtype="bf16", available_gib=10, lengths=[8192])
+    assert curve["lines"][0]["concurrency"] == [10.0]  # 131,072 B a token, 1 GiB a request
+
+
+@pytest.mark.parametrize("suffix", [".pdf", ".svg", ".png"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["step", "--model", "llama-3.1-8b", "--hardware", "h100-sxm", "--batch", "8", "--context", "1024"],
+        ["pages", "--preset", "article"],
+        ["waste", "--preset", "article"],
+        ["hits", "sample", "--blocks", "100,400,unlimited"],
+        ["concurrency", "--model", "llama-3.1-8b", "--available-gib", "10", "--lengths", "1024,8192"],
+    ],
+)
+def test_commands_write_every_form(tmp_path, arguments, suffix, capsys):
+    out = tmp_path / f"a{suffix}"
+    assert run(["plot", *arguments, "--width", "3.3", "-o", str(out)]) == 0
+    head = {".pdf": b"%PDF", ".svg": b"<?xml", ".png": b"\x89PNG"}[suffix]
+    assert out.read_bytes().startswith(head)
+    assert f"wrote {out}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
+        ({"kind": "step", "hardware": "h200-sxm,b200-sxm"}, BadValue, "one part"),
+        ({"kind": "step", "model": "llama-3.1-8b", "hardware": "h100-sxm", "tp": 3}, BadValue, "tp"),
         ({"kind": "roofline", "kernel": "dsa_indexer", "model": "llama-3.1-8b"}, BadValue, "index_heads"),
         ({"kind": "roofline", "kernel": "flash"}, UnknownName, "unknown kernel 'flash'"),
         ({"kind": "roofline", "kv_row_bytes": 656}, BadValue, "one model"),
@@ -188,6 +266,9 @@ def test_command_writes_the_file_and_the_document(tmp_path, capsys):
         (["heads", "-o", "x.gif"], 2, ".pdf, .svg, .png, .pgf"),
         (["heads", "--hardware", "h8000"], 2, "h800-sxm"),
         (["heads", "--width", "wide", "-o", "x.pdf"], 2, "width"),
+        (["hits", "sample", "-o", "x.pdf"], 1, "pools of a given size"),
+        (["pages", "--lengths", "400000", "--page-size", "1", "-o", "x.pdf"], 1, "too many pages"),
+        (["step", "--hardware", "h100-sxm,h20"], 2, "one part"),
         (["roofline", "--ridge", "128"], 1, "only the ridge point"),
         (["roofline", "--tp", "1,2"], 2, "one degree"),
         (["crossover", "--cost", "time"], 2, "needs --hardware"),

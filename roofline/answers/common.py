@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline.accelerators import Accelerator, load_catalog, resolve
 from roofline.accelerators.parts import GIVEN
+from roofline.errors import BadValue, NoAnswer, UnknownName
 
 if TYPE_CHECKING:
     from roofline.accelerators import Roof
@@ -21,7 +23,7 @@ class Parts(NamedTuple):
 
 def chosen(hardware: Any) -> Parts:
     """Accelerators from ids, files, comma-separated lists, "all", Accelerator objects, or a mix of them."""
-    wanted = [hardware] if isinstance(hardware, (str, Accelerator)) else list(hardware)
+    wanted = _listed(hardware)
     names = [w for w in wanted if isinstance(w, str)]
     given = [w for w in wanted if isinstance(w, Accelerator)]
     catalog = load_catalog()
@@ -29,6 +31,68 @@ def chosen(hardware: Any) -> Parts:
     if names or not given:
         parts, catalog = resolve(names, catalog)
     return Parts([*parts, *given], catalog.digest, catalog.warnings)
+
+
+def _listed(hardware: Any) -> list[Any]:
+    if isinstance(hardware, (str, Accelerator)):
+        return [hardware]
+    if not isinstance(hardware, Iterable):
+        raise BadValue("hardware", hardware, "ids, files or Accelerators, or all")
+    return list(hardware)
+
+
+def with_adhoc(hardware: Any, peak: Any = None, bandwidth: Any = None, ridge: Any = None) -> Any:
+    """The accelerators asked for and a part given by its numbers: text with units, or floats in SI.
+
+    An ad hoc part stands alone where no accelerator was named.
+    """
+    if peak is None and bandwidth is None and ridge is None:
+        return hardware
+    from roofline.accelerators import adhoc
+
+    part = adhoc(peak=peak, bandwidth=bandwidth, ridge=ridge)
+    return [part] if hardware is None or hardware == "all" else [*_listed(hardware), part]
+
+
+class Roofed(NamedTuple):
+    """Each part with the roof asked for; where "all" was asked, the parts without it, with the reason."""
+
+    pairs: list[tuple[Accelerator, Roof]]
+    skipped: list[dict[str, str]]
+    digest: str
+    warnings: tuple[str, ...]
+
+
+def roofed(hardware: Any, roof: str | None, precision: str = "bf16") -> Roofed:
+    """The parts asked for with their named roof.  A part named by the caller must have it; of "all" those that do."""
+    listed = _listed(hardware)
+    asked = chosen(listed)
+    names = [name for name in listed if isinstance(name, str)]
+    everyone = any(piece.strip().lower() == "all" for name in names for piece in name.split(","))
+    pairs, skipped = [], []
+    for part in asked.parts:
+        try:
+            pairs.append((part, roof_for(part, roof, precision)))
+        except (NoAnswer, UnknownName) as error:
+            if not everyone:
+                raise
+            skipped.append({"hardware": part.id, "reason": part.skipped_reason or str(error)})
+    if not pairs:
+        raise UnknownName("roof", roof or "datasheet", sorted({r.name for part in asked.parts for r in part.roofs}))
+    return Roofed(pairs, skipped, asked.digest, asked.warnings)
+
+
+def digest_of(*used: Any) -> str:
+    """Twelve digits that name the data an answer rests on."""
+    from hashlib import sha256
+
+    return sha256(repr(used).encode()).hexdigest()[:12]
+
+
+def skipped_note(skipped: list[dict[str, str]]) -> tuple[str, ...]:
+    """What to say of parts left out, if any."""
+    told = "; ".join(f"{s['hardware']} ({s['reason']})" for s in skipped)
+    return (f"Skipped {len(skipped)}: {told}.",) if skipped else ()
 
 
 def usual_roofs(part: Accelerator, name: str | None) -> list[Roof]:

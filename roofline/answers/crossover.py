@@ -7,23 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from roofline import engines, glossary
-from roofline.answer import Answer, Column, Section
-from roofline.answers.common import chosen, leg_rates
-from roofline.crossovers import Case, Crossing, crossings, rate_ratio_at, sides
+from roofline.answer import Answer, Section
+from roofline.answers.common import digest_of, leg_rates, roofed, skipped_note, with_adhoc
+from roofline.answers.crossover_inputs import check_heads, check_ratio, degrees, workload
+from roofline.answers.crossover_text import LEFT_OUT, columns, explained, notes, title
+from roofline.crossovers import Case, Crossing, crossings, rate_ratio_at
 from roofline.errors import BadValue, UnknownName
 from roofline.kernels.mla import EXPANDED_ROW_PER_HEAD
 from roofline.models import Model, load_model
-from roofline.symbols import latex
-from roofline.units import number
 
 MLA_SHAPE = ("heads", "latent", "rope", "nope", "value", "topk", "index_heads", "index_head_dim")
-PHASE_NEEDS = {"chunked": ("context",), "decode": ("context",)}
-CONTEXT = 8192  # cached tokens where a phase needs them and none are given
-OMITS = (
-    "Left out: indexer and top-k selection (both modes of a sparse model run them), mask bits, launch gaps, "
-    "softmax rescaling, "
-    "fixed cost per call. Measured crossings of whole modules lie far above those of the attention cores."
-)
+OMITS = LEFT_OUT["modes"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +32,7 @@ def crossover(
     hardware: Any = None,
     *,
     phase: str = "oneshot",
-    cost: str = "flops",
+    cost: str | None = None,
     between: str = "modes",
     roof: str | None = None,
     tp: int | Iterable[int] = 1,
@@ -49,39 +43,47 @@ def crossover(
     gather: str = "none",
     skip: bool = True,
     topk: float | None = None,
+    peak: str | float | None = None,
+    bandwidth: str | float | None = None,
+    ridge: str | float | None = None,
     **given: float | None,
 ) -> Crossings:
     """Where MHA mode and MQA mode of a model's latent attention cross; one row a real root.
 
     Parameters: model, built-in ids, paths of config.json, or Models; hardware, needed for cost "time"; phase,
-    "oneshot", "chunked", "decode" or "shared-prefix"; cost, "flops" or "time"; between, "modes", "indexer" (indexer
+    "oneshot", "chunked", "decode" or "shared-prefix"; cost, "flops" (default) or "time" (default of a shared prefix,
+    where the ratio of FLOPs does not depend on the batch); between, "modes", "indexer" (indexer
     against the attention core) or "dense" (sparse attention with its indexer against dense); tp, one or several
     degrees that divide the heads; kernel_heads or engine, how the MQA kernel pads heads; rate_ratio, MHA-mode FLOP
     rate over MQA-mode FLOP rate; at_length, solve for the rate ratio that puts the crossing at this length instead;
     gather, reuse of gathered rows; skip, whether missing keys of the first queries are skipped; topk, override of the
-    model's (0 = dense attention); given, batch, q_len, context, prefix, w_kv, kv_row_bytes, w_act, ...
+    model's (0 = dense attention); peak and bandwidth, or ridge, an ad hoc
+    part; given, what the phase uses of batch, q_len, context, prefix, and widths: w_kv,
+    kv_row_bytes, w_act, ...  Raises BadValue for a value that the phase would not use.
 
     >>> round(crossover("deepseek-v3.2").rows[0]["value"], 2)
     12812.96
     """
-    if kernel_heads is not None and engine is not None:
-        raise BadValue("engine", engine, "either kernel_heads or engine, not both")
+    hardware = with_adhoc(hardware, peak, bandwidth, ridge)
+    check_heads(kernel_heads, engine)
     if gather not in ("none", "perfect"):
         raise UnknownName("gather reuse", gather, ("none", "perfect"))
-    values = {k: glossary.check(k, v) for k, v in given.items() if v is not None}
-    values = dict.fromkeys(PHASE_NEEDS.get(phase, ()), CONTEXT) | values
-    glossary.check("rate_ratio", rate_ratio)
+    values = workload(phase, between, given)
+    check_ratio(rate_ratio, at_length, between)
+    if topk:
+        glossary.check("topk", topk)
+    cost = _cost(cost, phase, hardware)
     models = [
         m if isinstance(m, Model) else load_model(m) for m in ([model] if isinstance(model, (str, Model)) else model)
     ]
-    parts = chosen(hardware) if hardware is not None else None
-    roofs = [(p, p.roof(roof or "datasheet")) for p in parts.parts] if parts else [(None, None)]
+    parts = roofed(hardware, roof) if hardware is not None else None
+    roofs = parts.pairs if parts else [(None, None)]
     options = {"cost": cost, "subject": between, "gather": gather, "skip": skip, "rate_ratio": rate_ratio}
     rows: list[dict[str, Any]] = []
     cases: list[Case | None] = []
     sections: list[Section] = []
     for m in models:
-        for degree in [tp] if isinstance(tp, int) else list(tp):
+        for degree in degrees(tp):
             for part, r in roofs:
                 padded = (
                     kernel_heads
@@ -106,21 +108,39 @@ def crossover(
         "engine": engine,
         "kernel_heads": kernel_heads,
         "topk": topk,
+        "tp": degrees(tp),
         **values,
     }
     none = "" if any(r["value"] is not None for r in rows) else "; ".join(dict.fromkeys(str(r["reason"]) for r in rows))
-    data = {"rows": rows, "inputs": inputs, "article": _article()}
+    skipped = parts.skipped if parts else []
+    data = {
+        "rows": rows,
+        "inputs": inputs,
+        "skipped": skipped,
+        "article": _article(),
+    }
+    used = [parts.digest if parts else "", engines.data(), [dict(m.shape) for m in models]]
     return Crossings(
         "crossover",
         data,
-        _columns(rows),
+        columns(rows),
         cases=tuple(cases),
-        title=_title(between, phase),
-        notes=_notes(inputs, rows),
+        title=title(between, phase),
+        notes=(*(parts.warnings if parts else ()), *notes(inputs, rows), *skipped_note(skipped)),
         sections=tuple(sections),
-        digest=parts.digest if parts else "",
+        digest=digest_of(*used),
         no_answer=none,
     )
+
+
+def _cost(cost: str | None, phase: str, hardware: Any) -> str:
+    """What is counted: FLOPs, but time for a shared prefix, where FLOPs never cross."""
+    if cost is not None or phase != "shared-prefix":
+        return cost or "flops"
+    if hardware is None:
+        wanted = "an accelerator: a shared prefix is compared by time"
+        raise BadValue("hardware", "nothing", wanted, "cost flops has no crossing: its ratio is the same at any batch")
+    return "time"
 
 
 def _is_mla(model: Model) -> bool:
@@ -165,7 +185,7 @@ def _rows(
         "tp": tp,
         "cost": options["cost"],
         "between": options["subject"],
-        "rate_ratio": options["rate_ratio"],
+        "rate_ratio": options["rate_ratio"] if at_length is None else None,
         "hardware": part.id if part else None,
         "roof": roof.name if roof else None,
     }
@@ -190,7 +210,7 @@ def _rows(
     for convention, extra in _conventions(phase):
         case = Case(phase, shape, rates=chip, peaks=peaks, given={**values, **extra}, **options)
         found = [rate_ratio_at(case, at_length)] if at_length is not None else crossings(case)
-        sections += _explained(model, tp, case, found)
+        sections += explained(told, case, found)
         rows += [({**told, **_row(c, case, model, tp, convention)}, case) for c in found]
     return rows
 
@@ -211,10 +231,11 @@ def _empty() -> dict[str, Any]:
 
 def _row(crossing: Crossing, case: Case, model: Model, tp: int, convention: str) -> dict[str, Any]:
     shape, modes = dict(model.shape), case.subject == "modes"
-    oneshot = case.phase == "oneshot" and modes
+    sparse = case.sparse and modes  # engines' tables and measured modules are those of sparse attention
+    oneshot = case.phase == "oneshot" and sparse
     voices = (
         engines.thresholds(shape, tp, cached=case.phase == "chunked")
-        if modes and case.phase in ("oneshot", "chunked")
+        if sparse and case.phase in ("oneshot", "chunked")
         else []
     )
     if crossing.unknown == "q_len" and modes:
@@ -254,94 +275,3 @@ def _article() -> dict[str, Any]:
         "reading": "read off a plot; as rate ratios with heads padded to 128 they are 0.4515 (5,000 at TP 1) "
         "and 0.7005 (77,000 at TP 8)",
     }
-
-
-def _title(between: str, phase: str) -> str:
-    subject = {
-        "modes": "MHA mode against MQA mode",
-        "indexer": "Indexer against the attention core",
-        "dense": "Dense attention against sparse with its indexer",
-    }
-    return f"{subject[between]}, {phase}"
-
-
-def _columns(rows: list[dict[str, Any]]) -> tuple[Column, ...]:
-    def threshold(voices: Any) -> str:
-        own = [v for v in voices if v["engine"] == "vLLM" and "seq_len" in v]
-        return "; ".join(f"{v['backend']} {bracket(v)}" for v in own) or "-"
-
-    columns = [
-        Column("model", "model"),
-        Column("hardware", "chip"),
-        Column("tp", "TP"),
-        Column("heads", "heads"),
-        Column("kernel_heads", "run as"),
-        Column("rate_ratio", "rate ratio"),
-        Column("unknown", "unknown"),
-        Column("value", "crossing", show=number),
-        Column("cheaper_below", "cheaper below"),
-        Column("cheaper_above", "cheaper above"),
-        Column("engine_thresholds", "vLLM's own table", show=threshold),
-        Column("convention", "convention"),
-    ]
-    return tuple(
-        c
-        for c in columns
-        if c.key not in ("hardware", "convention", "engine_thresholds") or any(r.get(c.key) for r in rows)
-    )
-
-
-def bracket(voice: Mapping[str, Any]) -> str:
-    """An engine's own threshold in words: the length it still runs in MHA mode, and the next that it does not."""
-    if not voice["seq_len"]:
-        return "never"
-    beyond = voice["next_seq_len"]
-    return (
-        f"{number(voice['seq_len'])} to {number(beyond)}"
-        if beyond
-        else f"up to {number(voice['seq_len'])}, where the table ends"
-    )
-
-
-def _notes(inputs: Mapping[str, Any], rows: list[dict[str, Any]]) -> tuple[str, ...]:
-    shown = ", ".join(
-        f"{k} = {number(v) if isinstance(v, (int, float)) and not isinstance(v, bool) else v}"
-        for k, v in inputs.items()
-        if v is not None
-    )
-    notes = [f"Inputs: {shown}."]
-    notes += [f"{r['model']}, TP {r['tp']}: {r['reason']}" for r in rows if r["reason"]]
-    measured = [m for r in rows for m in r["measured"]]
-    if measured:
-        notes.append(
-            "Measured, whole modules (projections, indexer, top-k): " + "; ".join(map(_measured_text, measured)) + "."
-        )
-    if any(r["engine_thresholds"] for r in rows):
-        notes.append(
-            "`vLLM's own table` is empirical (last length run in MHA mode, next that is not), not a result "
-            "of this model; --json has all engines with date and source."
-        )
-    return (*notes, OMITS)
-
-
-def _measured_text(entry: Mapping[str, Any]) -> str:
-    where = f"{entry['hardware']} TP {entry['tp']}"
-    return (
-        f"{where} {number(entry['seq_len'])}"
-        if entry["seq_len"]
-        else f"{where} no crossing up to {number(entry['measured_to'])}"
-    )
-
-
-def _explained(model: Model, tp: int, case: Case, found: list[Crossing]) -> list[Section]:
-    """The equation with numbers put in, its roots and the rejected ones."""
-    first, second = sides(case)
-    lines = [f"{name}: {side.title}" for name, side in zip(("first side", "second side"), (first, second), strict=True)]
-    lines += [f"{k.name}: {k.source}" for k in dict.fromkeys((*first.kernels, *second.kernels))]
-    formulas = []
-    for crossing in found:
-        formulas.append(f"{latex(crossing.lhs)} = {latex(crossing.rhs)}")
-        if crossing.root:
-            formulas.append(rf"{crossing.root.latex} \approx {crossing.value:.6g}")
-        lines += [f"rejected: {r.reason}" for r in crossing.rejected]
-    return [Section(f"{model.id}, TP {tp}", tuple(dict.fromkeys(lines)), tuple(dict.fromkeys(formulas)))]

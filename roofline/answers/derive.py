@@ -12,10 +12,12 @@ import sympy as sp
 
 from roofline import derivations, engines
 from roofline.answer import Answer
-from roofline.answers.crossover import bracket, crossover
+from roofline.answers.crossover import crossover
+from roofline.answers.crossover_text import bracket
 from roofline.answers.heads import heads
 from roofline.glossary import GLOSSARY
 from roofline.kernels.mla import MLA_MHA, MLA_MQA
+from roofline.models import Model, load_model
 from roofline.report import Block, Bullets, Document, Formula, Heading, Table, Text, Verbatim, plain_letter
 from roofline.symbols import sym
 from roofline.units import number
@@ -55,6 +57,9 @@ SYMBOLS = (
 )
 
 
+Rows = list[Any]
+
+
 @dataclass(frozen=True, repr=False)
 class Derivation(Answer):
     """An answer that is a whole document."""
@@ -71,32 +76,47 @@ class Derivation(Answer):
 
 
 def derive(
-    model: str | Iterable[str] = ("deepseek-v3.2", "glm-5"), hardware: Any = "all", *, roof: str | None = None
+    model: str | Model | Iterable[str | Model] = ("deepseek-v3.2", "glm-5"),
+    hardware: Any = "all",
+    *,
+    roof: str | None = None,
+    peak: str | float | None = None,
+    bandwidth: str | float | None = None,
+    ridge: str | float | None = None,
 ) -> Derivation:
     """The head count on each accelerator's ridge and the lengths at which MHA and MQA mode cross, derived step by step.
 
     Parameters: model, ids or paths of config.json files with latent attention; hardware and roof as for `heads`.
     Returns an Answer whose data hold the answers of `heads` and `crossover`; str() of it is the document.
     """
-    counted = heads(hardware, roof=roof)
-    models = [model] if isinstance(model, str) else list(model)
-    plain = crossover(models, tp=1)
-    padded = crossover(models, tp=(1, 2, 4, 8), kernel_heads=128)
-    one_ratio = crossover(models, tp=(1, 2, 4, 8), kernel_heads=128, rate_ratio=0.47)
-    chunked = crossover(models, phase="chunked", context=4096)
+    counted = heads(hardware, roof=roof, peak=peak, bandwidth=bandwidth, ridge=ridge)
+    models = [model] if isinstance(model, (str, Model)) else list(model)
+    plain = crossover(models, tp=1).rows
+    padded, one_ratio = _padded(models, 1), _padded(models, 0.47)
+    chunked = crossover(models, phase="chunked", context=4096).rows
     blocks: list[Block] = [*_heads_part(counted), *_crossing_part(plain, padded, one_ratio, chunked), *_sources()]
     document = Document("Head counts on the ridge, and where MHA mode and MQA mode cross", tuple(blocks))
     data = {
         "heads": dict(counted.data),
         "crossover": {
-            "unpadded": plain.data["rows"],
-            "padded_128": padded.data["rows"],
-            "padded_128_rate_ratio_0.47": one_ratio.data["rows"],
-            "chunked_context_4096": chunked.data["rows"],
+            "unpadded": plain,
+            "padded_128": padded,
+            "padded_128_rate_ratio_0.47": one_ratio,
+            "chunked_context_4096": chunked,
         },
         "bibtex": bibtex(REFERENCES),
     }
     return Derivation("derive", data, title=document.title, digest=counted.digest, document_=document)
+
+
+def _padded(models: Iterable[Any], rate_ratio: float) -> list[Any]:
+    """Rows with heads padded to 128, at the degrees that divide a model's heads and leave a rank at most 128."""
+    rows: list[Any] = []
+    for name in models:
+        heads_ = (load_model(name) if isinstance(name, str) else name).shape["heads"]
+        tp = [d for d in (1, 2, 4, 8) if heads_ % d == 0 and heads_ // d <= 128]
+        rows += crossover(name, tp=tp, kernel_heads=128, rate_ratio=rate_ratio).rows if tp else []
+    return rows
 
 
 def bibtex(keys: Iterable[str]) -> str:
@@ -186,7 +206,7 @@ def _terms(kernel: Any) -> Table:
     return Table(("resource", "runs over", "per element", "what"), rows, (False, False, False, False))
 
 
-def _crossing_part(plain: Answer, padded: Answer, one_ratio: Answer, chunked: Answer) -> list[Block]:
+def _crossing_part(plain: Rows, padded: Rows, one_ratio: Rows, chunked: Rows) -> list[Block]:
     rho = sp.Symbol("rho", positive=True)
     length, k = sym.seq_len, sym.topk
     per_pair = MLA_MQA.bind(batch=1, pairs=1).flops / MLA_MHA.bind(batch=1, pairs=1).flops * sym.rate_ratio
@@ -220,8 +240,8 @@ def _crossing_part(plain: Answer, padded: Answer, one_ratio: Answer, chunked: An
         ),
         _crossing_table(padded),
         Text(
-            "One rate ratio for all degrees (0.47; anything from 0.392 to 0.607 does) lands in all four of "
-            "vLLM's V3.2 brackets:"
+            "One rate ratio for all degrees (0.47; anything from 0.3922 to 0.6072 does) lands in all four of "
+            "vLLM's V3.2 brackets, to which alone it is fitted:"
         ),
         _crossing_table(one_ratio),
         Text(_article_text()),
@@ -231,9 +251,10 @@ def _crossing_part(plain: Answer, padded: Answer, one_ratio: Answer, chunked: An
         ),
         _crossing_table(chunked),
         Bullets(
-            ["Measured, whole modules: " + _measured(r) for r in plain.rows if r["measured"]]
+            ["Measured, whole modules: " + _measured(r) for r in plain if r["measured"]]
             or ["No measured module for these models."]
         ),
+        Bullets(_reasons([*plain, *padded, *one_ratio, *chunked]) or ["Every question above has an answer."]),
         Text(
             "Left out here: indexer and top-k selection (both modes run them), bits of the mask, fixed cost "
             "per call, gather reuse (see --cost time), achieved rates."
@@ -241,20 +262,29 @@ def _crossing_part(plain: Answer, padded: Answer, one_ratio: Answer, chunked: An
     ]
 
 
-def _crossing_table(answer: Answer) -> Table:
+def _reasons(rows: Rows) -> list[str]:
+    """Why a row has no crossing, once a model and phase."""
+    found: dict[tuple[str, str], str] = {}
+    for r in rows:
+        if r["value"] is None:
+            found.setdefault((r["model"], r["phase"]), str(r["reason"]))
+    return [f"No crossing, {model}, {phase}: {reason}" for (model, phase), reason in found.items()]
+
+
+def _crossing_table(found: Rows) -> Table:
     rows = [
         [
             r["model"],
             str(r["tp"]),
-            str(r["heads"]),
-            str(r["kernel_heads"]),
+            str(r["heads"] or "-"),
+            str(r["kernel_heads"] or "-"),
             r["unknown"] or "-",
             "none" if r["value"] is None else number(r["value"]),
             r["cheaper_below"] or "-",
             r["cheaper_above"] or "-",
             _vllm(r),
         ]
-        for r in answer.rows
+        for r in found
     ]
     heads_ = ("model", "TP", "heads", "run as", "unknown", "crossing", "cheaper below", "cheaper above", "vLLM's table")
     return Table(heads_, rows, (False, True, True, True, False, True, False, False, False))

@@ -136,7 +136,7 @@ def validate(path: str) -> Answer:
 
     report = check_file(path)
     warnings = [{"where": where, "warning": text} for where, text in report.warnings]
-    data = {"file": path, "accelerators": list(report.accelerators), "rows": warnings}
+    data = {"file": path, "accelerators": [part.id for part in report.accelerators], "rows": warnings}
     columns = (Column("where", "place"), Column("warning", "warning"))
     return Answer(
         "hardware-validate",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from roofline import glossary
 from roofline._generated import closed_forms
 from roofline.answer import Answer, Column, Section
-from roofline.answers.common import chosen, rates, usual_roofs
-from roofline.errors import BadValue
+from roofline.answers.common import chosen, rates, usual_roofs, with_adhoc
+from roofline.errors import BadValue, UnknownName
 from roofline.evaluate import closed_form
 from roofline.headcount import nearest_power_of_two, side
 from roofline.units import number
@@ -29,7 +29,7 @@ _COLUMNS = (
     Column("peak_flop_per_s", "peak", "TFLOP/s", scale=1e12),
     Column("bandwidth_byte_per_s", "bandwidth", "TB/s", scale=1e12),
     Column("ridge_flop_per_byte", "ridge", "FLOP/B"),
-    Column("heads_exact", "heads on the ridge", "1", show=lambda v: f"{v:.2f}"),
+    Column("heads_exact", "heads on the ridge", "1", show=lambda v: f"{v:.2f}" if 0.01 <= v < 1e9 else number(v)),
     Column("heads", "nearest 2^k", "1"),
     Column("intensity_flop_per_byte", "intensity there", "FLOP/B"),
     Column("bound", "bound there"),
@@ -45,36 +45,46 @@ def heads(
     w_kv: float = 2,
     kv_row_bytes: float | None = None,
     q_len: float = 1,
+    peak: str | float | None = None,
+    bandwidth: str | float | None = None,
+    ridge: str | float | None = None,
 ) -> Answer:
     """Which head count puts MQA-mode decode on the ridge point, for each accelerator and roof.
 
     Parameters: hardware, ids, files or Accelerators ("all" = every part); roof, one name such as "datasheet" (default
     every roof that a part has); latent, rope, widths of the cached row [1]; w_kv, bytes per cached element [B], or
-    kv_row_bytes, bytes of the whole row [B] (656 for FlashMLA's fp8 row); q_len, query tokens per sequence [1].
+    kv_row_bytes, bytes of the whole row [B] (656 for FlashMLA's fp8 row); q_len, query tokens per sequence [1];
+    peak [FLOP/s] and bandwidth [B/s], or ridge [FLOP/B], an ad hoc part, as text with units or floats in SI.
 
     Returns rows as `--json` does.  Intensity is the long-context limit 2 H s (2d + r) / row bytes.
     Source: arXiv:2405.04434 sec. 2.1; FlashMLA docs/20250422-new-kernel-deep-dive.md.
 
     >>> round(heads("h800-sxm", roof="flashmla").rows[0]["heads_exact"], 2)
     136.7
+    >>> heads(peak="989TFLOP/s", bandwidth="3.35TB/s").rows[0]["heads"]
+    128
     """
     values = {"latent": latent, "rope": rope, "q_len": q_len}
     for name, value in values.items():
         glossary.check(name, value)
     row = glossary.check("kv_row_bytes", kv_row_bytes) if kv_row_bytes is not None else _row_bytes(w_kv, latent, rope)
     shape = {**values, "kv_row_bytes": row}
-    asked = chosen(hardware)
+    asked = chosen(with_adhoc(hardware, peak, bandwidth, ridge))
     rows, skipped = [], []
     for part in asked.parts:
         found = usual_roofs(part, roof)
         rows += [_row(part, r, shape) for r in found]
         if not found:
             skipped.append({"hardware": part.id, "reason": part.skipped_reason or _no_roof(part, roof)})
+    if roof is not None and not rows:
+        names = sorted({r.name for part in asked.parts for r in part.roofs})
+        if roof not in names:
+            raise UnknownName("roof", roof, names, "roofline hardware show ID")
     data = {
         "rows": rows,
         "skipped": skipped,
         "formula": {"latex": closed_forms.LATEX["heads_at_ridge"], "text": closed_forms.TEXT["heads_at_ridge"]},
-        "inputs": {**shape, "w_kv": w_kv, "roof": roof},
+        "inputs": {**shape, "w_kv": w_kv if kv_row_bytes is None else None, "roof": roof},
     }
     title = "Head count on the ridge point: MQA-mode MLA decode over a long context"
     return Answer(
@@ -115,7 +125,14 @@ def chips(heads: float = 64, hardware: str | Iterable[str | Accelerator] = "all"
     )
     title = f"Accelerators by their distance from {number(heads)} heads"
     return Answer(
-        "chips", data, columns, title=title, notes=answer.notes, sections=answer.sections, digest=answer.digest
+        "chips",
+        data,
+        columns,
+        title=title,
+        notes=answer.notes,
+        sections=answer.sections,
+        digest=answer.digest,
+        no_answer=answer.no_answer,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from roofline import units
 from roofline.answer import Answer, Column
 from roofline.answers.kv_pages_text import ROWS, notes_of, number, sections_of
 from roofline.errors import BadValue
@@ -123,7 +124,7 @@ def kv_pages(
         columns,
         table="rows" if single else "sweep",
         title=title,
-        notes=tuple(notes_of(data, naive, told, prefix)),
+        notes=tuple(notes_of(data, naive, told, prefix, tables=table_entry_bytes, reads=read_overhead)),
         sections=sections_of(),
     )
 
@@ -133,6 +134,9 @@ def _width(model: str | None, dtype: str, tp: int, given: float | None) -> tuple
     if model is None or given is not None:
         if model is not None:
             raise BadValue("bytes_per_token", given, "a model or bytes per token, not both")
+        for name, value, default in (("kv_dtype", dtype, "auto"), ("tp", tp, 1)):
+            if value != default:
+                raise BadValue(name, value, "a model beside it, whose cache it changes")
         return given, None, []
     from roofline.memory.layouts import of_model
     from roofline.models import load_model
@@ -140,7 +144,7 @@ def _width(model: str | None, dtype: str, tp: int, given: float | None) -> tuple
     layout = of_model(load_model(model), dtype, tp=tp)
     growing = [p for p in layout.cache.parts if p.row_bytes and p.span is None]
     streams = sum(p.layers * (1 if p.kind in ("mla", "dsa") else 2) for p in growing)
-    told = [f"{layout.bytes_per_token:,.4g} B per token: {model}, {layout.cache.dtype}, one of {tp} ranks."]
+    told = [f"{units.number(layout.bytes_per_token)} B per token: {model}, {layout.cache.dtype}, one of {tp} ranks."]
     if layout.cache.fixed_bytes_per_sequence:
         told.append("Windows and recurrent states of the model are not paged here: `roofline kv capacity` counts them.")
     return layout.bytes_per_token, streams, told

@@ -10,7 +10,6 @@ from roofline.memory.presets import exercises
 
 ROWS = 1000  # requests up to which each one is listed
 MIB = 2.0**20
-OMITS = "Left out: page tables (--table-entry-bytes counts them), scattered reads (--read-overhead-bytes), scheduling."
 
 
 def number(value: int) -> str:
@@ -18,8 +17,16 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
-def notes_of(data: dict[str, Any], naive: Reserve | None, told: list[str], prefix: Prefix | None) -> list[str]:
-    """The totals in words."""
+def notes_of(
+    data: dict[str, Any],
+    naive: Reserve | None,
+    told: list[str],
+    prefix: Prefix | None,
+    *,
+    tables: int | None = None,
+    reads: float | None = None,
+) -> list[str]:
+    """The totals in words; tables, reads: the bytes counted for a page table's entry and a scattered read."""
     notes = [
         f"Pages of {data['page_size']}: {number(data['pages'])} pages hold {number(data['held_tokens'])} tokens, "
         f"{number(data['slack_tokens'])} of them empty ({100 * data['waste']:.2f} %)."
@@ -47,7 +54,13 @@ def notes_of(data: dict[str, Any], naive: Reserve | None, told: list[str], prefi
         notes.append(_fit_note(found, data["page_size"]) + (" Nothing is shared there." if prefix is not None else ""))
     if not data["rows"]:
         notes.append(f"More than {ROWS:,} requests: totals only.")
-    return [*notes, *told, OMITS]
+    if tables is not None:
+        notes.append(f"Page tables of {tables} B an entry: {number(data['page_table_bytes'])} B.")
+    if reads is not None:
+        notes.append(f"Scattered reads, {reads:g} B at each page: {data['read_overhead_bytes']:,.0f} B a step.")
+    omitted = ["page tables (--table-entry-bytes counts them)"] * (tables is None)
+    omitted += ["scattered reads (--read-overhead-bytes)"] * (reads is None)
+    return [*notes, *told, f"Left out: {', '.join([*omitted, 'scheduling'])}."]
 
 
 def _fit_note(found: dict[str, Any], page: int) -> str:

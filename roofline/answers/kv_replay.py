@@ -55,6 +55,8 @@ def kv_replay(
     pools = list(blocks)
     if isinstance(block_size, bool) or not isinstance(block_size, int) or not 1 <= block_size <= 10**6:
         raise BadValue("block_size", block_size, "a whole number of tokens from 1 to 10^6")
+    if time_per_token is None and prefill_per_token:
+        raise BadValue("prefill_per_token", prefill_per_token, "time_per_token with it, which lets requests overlap")
     if time_per_token is None:
         rows, opened = _instant(path, pools, block_size, skip_bad, progress)
     else:

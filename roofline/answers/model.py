@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from roofline.answer import Answer, Column, Section
+from roofline.answers.common import digest_of
 from roofline.models import list_models, load_model
 from roofline.units import number
 
@@ -34,9 +35,8 @@ def model(name: str | None = None) -> Answer:
 
 def _all() -> Answer:
     rows = [_list_row(load_model(m)) for m in list_models()]
-    return Answer(
-        "models", {"rows": rows}, _LIST, title="Models", notes=("A path of a config.json works wherever an id does.",)
-    )
+    notes = ("A path of a config.json works wherever an id does.",)
+    return Answer("models", {"rows": rows}, _LIST, title="Models", notes=notes, digest=digest_of(rows))
 
 
 def _list_row(m: Any) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _one(name: str) -> Answer:
     m = load_model(name)
     rows = [{"quantity": key, "value": value} for key, value in sorted(m.shape.items())]
     kinds: dict[str, int] = m.kinds()
-    params, kv = m.params, m.kv("bf16")
+    params, kv, bytes_ = m.params, m.kv(), m.weight_bytes
     data = {
         "model": m.id,
         "name": m.name,
@@ -71,21 +71,33 @@ def _one(name: str) -> Answer:
         "hidden": m.hidden,
         "vocab": m.vocab,
         "max_positions": m.max_positions,
-        "params": {"total": params.total, "active": params.active, "embedding": params.embedding},
-        "kv": {"bytes_per_token": kv.bytes_per_token, "fixed_bytes_per_sequence": kv.fixed_bytes_per_sequence},
-        "weights": {"bytes": m.weight_bytes.total, "by_dtype": dict(m.weight_bytes.by_dtype)},
+        "params": {**params._asdict(), "by_class": dict(params.by_class)},
+        "kv": {
+            "dtype": kv.dtype,
+            "bytes_per_token": kv.bytes_per_token,
+            "fixed_bytes_per_sequence": kv.fixed_bytes_per_sequence,
+            "by_kind": [{**part._asdict(), "slope": part.slope, "fixed": part.fixed} for part in kv.parts],
+        },
+        "weights": {
+            "bytes": bytes_.total,
+            "mtp_bytes": bytes_.mtp,
+            "by_class": dict(bytes_.by_class),
+            "by_dtype": dict(bytes_.by_dtype),
+        },
         "layers": [
             {"index": layer.index, "attention": layer.attention.kind, "ffn": layer.ffn.kind} for layer in m.layers
         ],
         "defaults_taken": [t._asdict() for t in m.defaults_taken],
     }
     columns = (Column("quantity", "quantity"), Column("value", "value", "1"))
+    by_dtype = bytes_.by_dtype
     notes = (
         f"{len(m.layers)} layers: {', '.join(f'{count} {kind}' for kind, count in kinds.items())}.",
-        f"{number(params.total)} parameters, {number(params.active)} active per token; KV cache in bf16 "
+        f"{number(params.total)} parameters, {number(params.active)} active per token; KV cache in {kv.dtype} "
         f"{number(kv.bytes_per_token)} B per token"
         f" + {number(kv.fixed_bytes_per_sequence)} B per sequence.",
-        f"Weights as stored: {number(m.weight_bytes.total)} B.",
+        f"Weights as stored: {number(bytes_.total)} B ({', '.join(f'{k} {number(v)}' for k, v in by_dtype.items())}).",
+        *_mtp_note(params.mtp, bytes_.mtp),
         *m.notes,
         "Source: "
         + " ".join(
@@ -96,5 +108,30 @@ def _one(name: str) -> Answer:
     )
     defaults = tuple(f"{t.key} = {t.value}: {t.why}" for t in m.defaults_taken) or ("none",)
     return Answer(
-        "model", data, columns, title=f"{m.name} ({m.id})", notes=notes, sections=(Section("Defaults taken", defaults),)
+        "model",
+        data,
+        columns,
+        title=f"{m.name} ({m.id})",
+        notes=notes,
+        sections=(*_sections(m), Section("Defaults taken", defaults)),
+        digest=digest_of(data),
     )
+
+
+def _mtp_note(params: int, size: int) -> list[str]:
+    if not params:
+        return []
+    return [f"Prediction modules besides, in neither count: {number(params)} parameters, {number(size)} B."]
+
+
+def _sections(m: Any) -> tuple[Section, ...]:
+    """What --explain adds: each class of tensors, each kind of cache."""
+    params, sizes = m.params.by_class, m.weight_bytes.by_class
+    classes = tuple(f"{name}: {number(n)} parameters, {number(sizes[name])} B" for name, n in params.items())
+    caches = tuple(
+        f"{p.layers} {p.kind} layers: {number(p.row_bytes)} B a token and layer"
+        + (f", at most {number(p.span)} tokens" if p.span else "")
+        + (f", {number(p.state_bytes)} B of state a layer" if p.state_bytes else "")
+        for p in m.kv().parts
+    )
+    return Section("Parameters by class of tensor", classes), Section("Cache of one sequence, one rank", caches)

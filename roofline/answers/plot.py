@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from roofline.answer import Answer, Column
@@ -13,7 +14,7 @@ from roofline.units import number
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = ("roofline", "heads", "crossover")
+KINDS = ("roofline", "heads", "crossover", "step", "pages", "waste", "hits", "concurrency")
 OMITS = (
     "Left out: launch gaps, achieved rates below the roof, everything outside the kernels named. Bounds from the roofs."
 )
@@ -44,6 +45,15 @@ _COLUMNS = {
         Column("cheaper_below", "cheaper below"),
         Column("cheaper_above", "cheaper above"),
     ),
+    "step": (
+        Column("name", "kernel"),
+        Column("part", "part"),
+        Column("precision", "precision"),
+        Column("intensity_flop_per_byte", "intensity", "FLOP/B"),
+        Column("attained_flop_per_s", "best rate", "TFLOP/s", scale=1e12),
+        Column("share", "share", "%", scale=1e-2),
+        Column("bound", "bound"),
+    ),
 }
 
 
@@ -52,12 +62,17 @@ def plot(
 ) -> Answer:
     """The data of a figure, and the figure as a file where `output` is given.
 
-    Parameters: kind, "roofline", "heads" or "crossover"; output, a file (.pdf .svg .png .pgf);
+    Parameters: kind, one of those below; output, a file (.pdf .svg .png .pgf);
     width of the figure [inch]; style, "paper", "screen" or "dark"; options, those of the commands:
 
-        roofline   hardware, roof, precision, kernel, model, phase, tp, kernel_heads, batch, q_len, context, w_kv, ...
-        heads      hardware, roof, latent, rope, w_kv, kv_row_bytes (one or several), q_len
-        crossover  model, hardware, unknown, and the options of `roofline.crossover`
+        roofline     hardware, roof, precision, kernel, model, phase, tp, kernel_heads, batch, q_len, context, w_kv, ...
+        heads        hardware, roof, latent, rope, w_kv, kv_row_bytes (one or several), q_len
+        crossover    model, hardware, unknown, and the options of `roofline.crossover`
+        step         model, hardware, and the options of `roofline.step`
+        pages        those of `roofline.kv_pages`: the pages of each request
+        waste        those of `roofline.kv_pages`, with several page sizes
+        hits         those of `roofline.kv_replay`, with several pools
+        concurrency  model, hardware, engine, kv_dtype, lengths, and the options of `roofline.kv_capacity`
 
     Returns an Answer whose data hold the lines and points drawn.  Raises NoAnswer for .pgf where TeX is not installed.
 
@@ -87,6 +102,10 @@ def figure(kind: str, *, width: float = 6.9, style: str = "paper", **options: An
 def _answer(kind: str, options: dict[str, Any]) -> Answer:
     if kind not in KINDS:
         raise UnknownName("figure", kind, KINDS)
+    if kind in KINDS[4:]:
+        return _of_memory(kind, options)
+    if kind == "step":
+        return _of_step(options)
     if kind == "crossover":
         data, found = plotted_crossover.crossover_data(**options)
         return Answer(
@@ -115,3 +134,32 @@ def _answer(kind: str, options: dict[str, Any]) -> Answer:
         notes=(*parts.warnings, *notes, OMITS),
         digest=parts.digest,
     )
+
+
+def _of_step(options: dict[str, Any]) -> Answer:
+    """The points of a step, told with what is said of the step."""
+    from roofline.answers.plotted_kernels import step_data
+
+    data, found = step_data(**options)
+    aside = {row["name"]: None for row in data["not_shown"]}
+    told = [f"Not drawn, no matrix products: {', '.join(aside)}."] if aside else []
+    return Answer(
+        "plot-step",
+        data,
+        _COLUMNS["step"],
+        title=data["title"],
+        notes=(*told, *found.notes),
+        sections=found.sections,
+        digest=found.digest,
+    )
+
+
+def _of_memory(kind: str, options: dict[str, Any]) -> Answer:
+    """A figure of the memory answers draws the document of its command."""
+    if kind == "hits":
+        from roofline.answers.kv_replay import kv_replay as answer
+    elif kind == "concurrency":
+        from roofline.answers.kv_curve import kv_curve as answer  # type: ignore[assignment]
+    else:
+        from roofline.answers.kv_pages import kv_pages as answer  # type: ignore[assignment]
+    return replace(answer(**options), name=f"plot-{kind}")

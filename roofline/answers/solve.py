@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from math import isfinite
 from typing import Any
 
 from roofline import glossary, law
 from roofline.answer import Answer, Column, Section
-from roofline.answers.common import chosen, leg_rates, rates, roof_for
+from roofline.answers.common import Roofed, leg_rates, rates, roofed, skipped_note, with_adhoc
 from roofline.errors import BadValue, UnknownName
-from roofline.kernel import Cost
-from roofline.kernels import KERNELS
+from roofline.kernel import QUANTITIES, Cost
 from roofline.kernels import kernel as find_kernel
 from roofline.phases import on_phase
 from roofline.solver import TARGETS, Solution, solve_cost
-from roofline.symbols import sym
+from roofline.symbols import latex, sym
 from roofline.units import number
 
 _COLUMNS = (
@@ -41,6 +41,9 @@ def solve(
     hardware: Any = None,
     roof: str | None = None,
     values: Mapping[str, float] | None = None,
+    peak: str | float | None = None,
+    bandwidth: str | float | None = None,
+    ridge: str | float | None = None,
 ) -> Answer:
     """Every real root: a quantity of a kernel on the ridge, at a target, or equal to that of another kernel.
 
@@ -48,7 +51,7 @@ def solve(
     whole step or the parts named (attention, indexer, experts, ffn, ...), against equals_parts; quantity,
     "intensity" (default), "flops" (default with equals_kernel), "bytes", "time", ...; target, "ridge" or a number in
     SI; phase, puts pairs and rows in; hardware and roof, whose ridge and rates are used (without, the roots stay in
-    symbols); values, numbers for other quantities.
+    symbols); peak and bandwidth, or ridge, an ad hoc part; values, numbers for other quantities.
 
     >>> found = solve("heads", "mla_mqa", phase="decode", hardware="h800-sxm", roof="flashmla",
     ...               values=dict(w_kv=2, w_act=0, q_len=1, context=8191, latent=512, rope=64))
@@ -56,13 +59,22 @@ def solve(
     136.7
     """
     glossary.quantity(unknown)
+    hardware = with_adhoc(hardware, peak, bandwidth, ridge)
     if quantity is not None and quantity not in TARGETS:
         raise UnknownName("quantity to solve for", quantity, TARGETS)
     numbers = {name: glossary.check(name, value) for name, value in (values or {}).items()}
+    if model is not None and unknown == "tp":
+        from roofline.answers.step_degree import link_binds
+
+        return link_binds(model, hardware, phase=phase, roof=roof, values=numbers)
     first, second = _sides(kernel, equals_kernel, model, parts, equals_parts, phase)
     goal = _target(target, second, quantity)
-    rows, reasons, sections = [], [], []
-    for told, chip, without in _chips(hardware, roof, first.kernels[0].precision, (quantity or "").startswith("time")):
+    rows, reasons, left = [], [], []
+    timed = (quantity or "").startswith("time")
+    asked = Roofed([], [], "", ()) if hardware is None else roofed(hardware, roof, first.kernels[0].precision)
+    name = quantity or ("flops" if second else "intensity")
+    sections = [_formula(name, first, second)] if model is None else []
+    for told, chip, without in _chips(asked, timed) if asked.pairs else [({}, {}, ())]:
         given = {**chip, **numbers}
         if model is None and "kernel_heads" not in numbers and unknown != "kernel_heads":
             given["kernel_heads"] = numbers.get("heads", sym.heads)  # heads are not padded unless said
@@ -81,6 +93,9 @@ def solve(
             for i in found.intervals
         ]
         reasons += [] if found else [{**told, "reason": found.reason}]
+        dropped = law.legs_left_out(first, chip) if timed and told else ()
+        if dropped:
+            left.append(f"{told['hardware']}: no leg of {', '.join(dropped)}, because no rate of it is sourced.")
         sections.append(_explained(told, found, first, second, goal, given))
     reason = "; ".join(dict.fromkeys(r["reason"] for r in reasons)) if reasons and not rows else ""
     data = {
@@ -89,10 +104,12 @@ def solve(
         "reason": reason or None,
         "unknown": unknown,
         "kernel": first.name,
+        "model": None if model is None else str(getattr(model, "id", model)),
         "phase": phase,
-        "quantity": quantity or ("flops" if second else "intensity"),
+        "quantity": name,
         "target": str(goal) if goal is not None else None,
         "inputs": numbers,
+        "skipped": asked.skipped,
     }
     return Answer(
         "solve",
@@ -100,8 +117,9 @@ def solve(
         _shown(rows),
         table="roots",
         title=_title(data, second),
-        notes=_notes(data, first),
-        sections=tuple(sections),
+        notes=(*asked.warnings, *_notes(data, first), *left, *skipped_note(asked.skipped)),
+        sections=(*sections, *_sources(first, second, asked)),
+        digest=asked.digest,
         no_answer=reason,
     )
 
@@ -154,34 +172,31 @@ def _target(target: Any, second: Any, quantity: str | None) -> Any:
     return value
 
 
-def _chips(
-    hardware: Any, roof: str | None, precision: str, timed: bool
-) -> list[tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]]:
+def _chips(asked: Roofed, timed: bool) -> list[tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]]:
     """Who is asked, the rates put in, and the legs whose rate is not known."""
-    if hardware is None:
-        return [({}, {}, ())]
-    asked = []
-    for part in chosen(hardware).parts:
-        r = roof_for(part, roof, precision)
+    chips = []
+    for part, r in asked.pairs:
         chip = leg_rates(part, r) if timed else rates(r)
         if timed and not r.has_rates:
             chip = {"peak": r.peak}  # raises: a time needs rates, not a bare ridge
         without = tuple(leg for leg, (_, rate) in law.LEGS.items() if timed and rate not in chip)
-        asked.append(
+        chips.append(
             (
                 {"hardware": part.id, "roof": r.name, "precision": r.precision, "ridge_flop_per_byte": r.ridge},
                 chip,
                 without,
             )
         )
-    return asked
+    return chips
 
 
 def _row(root: Any, unknown: str) -> dict[str, Any]:
-    numeric = root.value.is_number
+    value = float(root.value) if root.value.is_number else None
+    if value is not None and not isfinite(value):
+        raise BadValue(unknown, root.value, "a finite result", "the numbers given are too large")
     return {
         "unknown": unknown,
-        "value": float(root.value) if numeric else None,
+        "value": value,
         "expr": str(root.value),
         "latex": root.latex,
         "conditions": [str(c) for c in root.conditions],
@@ -207,9 +222,30 @@ def _explained(
             + (f", {found.trend}" if found.trend else "")
         )
     lines += [f"jump at {j.at}: from {j.before} to {j.after}" for j in found.jumps]
-    return Section(
-        " ".join(map(str, told.values())) or "In symbols", tuple(lines), tuple(root.latex for root in found.roots)
-    )
+    title = f"{told['hardware']} [{told['roof']}, {told['precision']}]" if told else "Solved"
+    return Section(title, tuple(lines), tuple(root.latex for root in found.roots))
+
+
+def _formula(name: str, first: Any, second: Any) -> Section:
+    """The quantity that is solved for, in symbols."""
+    cost = {"time": law.time_lower, "time_lower": law.time_lower, "time_upper": law.time_upper}
+    sides = [side for side in (first, second) if side is not None]
+    shown = [latex(cost[name](side) if name in cost else side.quantity(name)) for side in sides if _shows(side, name)]
+    symbol = glossary.GLOSSARY["time_lower" if name == "time" else name].latex
+    return Section(f"Formula of {name}", (), tuple(f"{symbol} = {tex}" for tex in shown))
+
+
+def _shows(side: Any, name: str) -> bool:
+    """Whether the quantity has a formula: intensity needs bytes."""
+    return name not in QUANTITIES or name != "intensity" or side.bytes != 0
+
+
+def _sources(first: Any, second: Any, asked: Roofed) -> tuple[Section, ...]:
+    """Where the kernels and the roofs come from."""
+    kernels = dict.fromkeys(k for side in (first, second) if side is not None for k in side.kernels)
+    lines = [f"{k.name}: {k.source}" for k in kernels if k.source]
+    lines += [f"{part.id} [{r.name}, {r.kind}]: {r.source}" for part, r in asked.pairs if r.source]
+    return (Section("Sources", tuple(dict.fromkeys(lines))),) if lines else ()
 
 
 def _shown(rows: list[dict[str, Any]]) -> tuple[Column, ...]:
@@ -223,10 +259,12 @@ def _title(data: Mapping[str, Any], second: Any) -> str:
 
 def _notes(data: Mapping[str, Any], first: Any) -> tuple[str, ...]:
     inputs = ", ".join(f"{k} = {number(v, 6)}" for k, v in data["inputs"].items()) or "none"
-    if first.name in KERNELS and "kernel_heads" not in data["inputs"] and data["unknown"] != "kernel_heads":
+    free = {s.name for s in first.free_symbols} if data["model"] is None else set()
+    if "kernel_heads" in free and "kernel_heads" not in data["inputs"] and data["unknown"] != "kernel_heads":
         inputs += "; kernel_heads = heads (not padded)"
-    phase = data["phase"] or ("decode" if first.name not in KERNELS else "not set: pairs and rows_read are symbols")
-    notes = [f"Numbers put in: {inputs}; phase {phase}."]
+    phase = data["phase"] or ("decode" if data["model"] else "")
+    unset = "; phase not set: pairs and rows_read are symbols" if {"pairs", "rows_read"} & free else ""
+    notes = [f"Numbers put in: {inputs}{'; phase ' + phase if phase else unset}."]
     notes += [f"{r.get('hardware', 'no root')}: {r['reason']}" for r in data["without_root"]]
     omits = sorted({o for k in first.kernels for o in k.omits})
     return (*notes, f"Left out: {'; '.join(omits)}." if omits else "")

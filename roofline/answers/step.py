@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from roofline.answer import Answer
 from roofline.answers.common import chosen
 from roofline.answers.step_report import COLUMNS, notes, sections
+from roofline.answers.step_verdict import batch_at_ridge, bound, helping, period, within
 from roofline.errors import BadValue
 from roofline.glossary import check
 from roofline.models import Model, load_model
 from roofline.plan import Deployment, Options, Step, UseCost, Workload, plan
-from roofline.plan.capacity import Memory, first_where, largest_batch, largest_within, memory
+from roofline.plan.capacity import Memory, largest_batch, memory
 from roofline.plan.chip import Chip, chip
 from roofline.plan.numbers import Bounds, bounds_of
 
@@ -32,6 +33,11 @@ class Asked(NamedTuple):
     bounds: Bounds
     stages: tuple[float, ...]
     launch: Mapping[str, Any]
+    stage_steps: tuple[Step, ...]
+
+    def stage_times(self, **changed: float) -> tuple[float, ...]:
+        """The lower bound of each pipeline stage [s], its share of the launch gaps included."""
+        return _stage_times(self.stage_steps, self.step, self.chip, self.launch, **changed)
 
 
 def step(
@@ -82,10 +88,13 @@ def step(
     >>> answer["bound"], answer["fits"], round(answer["tpot_s"] * 1e3, 2)
     ('memory', True, 14.85)
     """
-    load = _workload(phase, batch, q_len, context, drafts, prefill_batch, prefill_context, image_tokens)
+    load = workload(phase, batch, q_len, context, drafts, prefill_batch, prefill_context, image_tokens)
     spread = Deployment(tp, dp, ep, pp, cp, micro_batches)
     options = Options(kv_dtype, weight_dtype, index_dtype, routing, mode, gather, kernel_heads, w_act)
-    launch = {"launch_gap": check("launch_gap", launch_gap), "n_kernels": n_kernels}
+    launch = {
+        "launch_gap": check("launch_gap", launch_gap),
+        "n_kernels": n_kernels if n_kernels is None else check("n_kernels", n_kernels),
+    }
     parts = chosen(hardware)
     if len(parts.parts) != 1:
         raise BadValue(
@@ -108,7 +117,7 @@ def step(
     )
 
 
-def _workload(
+def workload(
     phase: str,
     batch: float,
     q_len: float | None,
@@ -143,22 +152,28 @@ def ask(
     launch = launch or {"launch_gap": 0.0, "n_kernels": None}
     count = found.n_kernels if launch["n_kernels"] is None else launch["n_kernels"]
     bounds = bounds_of(costs, launch["launch_gap"] * count)
-    stages = (
-        tuple(
-            plan(model, load, spread, options, stage=s).bounds(speeds.rates, launch_gap=launch["launch_gap"]).lower
-            for s in range(spread.pp)
-        )
-        if spread.pp > 1
-        else (bounds.lower,)
+    steps = tuple(plan(model, load, spread, options, stage=s) for s in range(spread.pp)) if spread.pp > 1 else (found,)
+    stages = _stage_times(steps, found, speeds, launch)
+    return Asked(found.model, part, speeds, found, costs, bounds, stages, launch, steps)
+
+
+def _stage_times(
+    steps: tuple[Step, ...], whole: Step, speeds: Chip, launch: Mapping[str, Any], **changed: float
+) -> tuple[float, ...]:
+    """Lower bounds of stages; a number of launches that is given is shared out as the kernels are."""
+    given = launch["n_kernels"]
+    counts = [s.n_kernels if given is None else given * s.n_kernels / whole.n_kernels for s in steps]
+    return tuple(
+        s.bounds(speeds.rates, launch_gap=launch["launch_gap"], n_kernels=n, **changed).lower
+        for s, n in zip(steps, counts, strict=True)
     )
-    return Asked(found.model, part, speeds, found, costs, bounds, stages, launch)
 
 
 def document(asked: Asked, acceptance: float | None = None, slo: float | None = None) -> dict[str, Any]:
     """The JSON document."""
     load, spread, options = asked.step.workload, asked.step.deployment, asked.step.options
     need = memory(asked.model, load, spread, options)
-    rows = [_row(c, asked) for c in asked.costs]
+    rows = [kernel_row(c, asked) for c in asked.costs]
     totals: dict[str, Any] = {
         q: sum(r[q] for r in rows) for q in ("flops", "vector_flops", "exps", "bytes", "link_bytes")
     }
@@ -182,9 +197,9 @@ def document(asked: Asked, acceptance: float | None = None, slo: float | None = 
         "parts": _parts(rows),
         **_times(asked, gained),
         **_memory(asked, need),
-        **_help(asked),
-        "batch_at_ridge": _batch_at_ridge(asked),
-        **({"slo": {"time_s": slo, "max_batch": _within(asked, slo, gained)}} if slo is not None else {}),
+        **helping(asked),
+        "batch_at_ridge": batch_at_ridge(asked),
+        **({"slo": {"time_s": slo, "max_batch": within(asked, slo, gained)}} if slo is not None else {}),
         "defaults_taken": [t._asdict() for t in asked.model.defaults_taken],
     }
 
@@ -192,14 +207,18 @@ def document(asked: Asked, acceptance: float | None = None, slo: float | None = 
 def _gained(load: Workload, acceptance: float | None) -> float:
     """Tokens that a sequence gains in a decode step."""
     most = 1 + load.drafts if load.phase == "mixed" else load.q_len
+    if load.phase in ("oneshot", "chunked"):
+        if acceptance is not None:
+            raise BadValue("acceptance", acceptance, "nothing in a prefill", "it belongs to decode and mixed steps")
+        return load.q_len
     if acceptance is None:
-        return most if not load.prefills or load.phase == "mixed" else load.q_len
+        return most
     if not 1 <= acceptance <= most:
         raise BadValue("acceptance", acceptance, f"from 1 to {most:g} tokens a step (1 + drafts)")
     return acceptance
 
 
-def _row(cost: UseCost, asked: Asked) -> dict[str, Any]:
+def kernel_row(cost: UseCost, asked: Asked) -> dict[str, Any]:
     """One use, all its runs together."""
     runs, use = cost.use.count, cost.use
     tensor = asked.chip.rates.peak(use.precision)[1] if cost.flops else None
@@ -237,11 +256,8 @@ def _parts(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
 def _times(asked: Asked, gained: float) -> dict[str, Any]:
     """Bounds, latency a token or to the first token, tokens per second."""
     load, spread, b = asked.step.workload, asked.step.deployment, asked.bounds
-    slowest, flight = max(asked.stages), spread.micro_batches
-    if load.prefills and load.phase != "mixed":
-        period = b.lower + (flight - 1) * slowest
-    else:
-        period = max(b.lower, flight * slowest)
+    flight = spread.micro_batches
+    whole = period(load, flight, b.lower, max(asked.stages))
     out: dict[str, Any] = {
         "time_lower_s": b.lower,
         "time_upper_s": b.upper,
@@ -249,24 +265,15 @@ def _times(asked: Asked, gained: float) -> dict[str, Any]:
         "compute_upper_s": b.compute_upper,
         "link_s": b.link,
         "launch_s": b.gaps,
-        "bound": "link" if b.link > b.compute_lower else _bound(asked.costs),
+        "bound": "link" if b.link > b.compute_lower else bound(asked.costs),
         "pipeline": {"stages_s": list(asked.stages), "bubble": (spread.pp - 1) / (spread.pp - 1 + flight)},
     }
     made = load.batch * gained if load.phase in ("decode", "mixed") else load.tokens
-    speed = flight * made / period
+    speed = flight * made / whole
     out |= {"tokens_per_s": speed, "tokens_per_s_per_gpu": speed / spread.gpus}
     if load.phase in ("oneshot", "chunked"):
-        return {**out, "ttft_s": period}
-    return {**out, "tpot_s": period / gained, "tokens_per_s_per_user": gained / period, "acceptance": gained}
-
-
-def _bound(costs: Iterable[UseCost]) -> str:
-    """The unit that binds for the largest share of the time of the kernels that compute."""
-    found: dict[str, float] = {}
-    for c in costs:
-        if c.bound not in ("link", "none"):
-            found[c.bound] = found.get(c.bound, 0.0) + c.lower * c.use.count
-    return max(found, key=lambda name: found[name]) if found else "none"
+        return {**out, "ttft_s": whole}
+    return {**out, "tpot_s": whole / gained, "tokens_per_s_per_user": gained / whole, "acceptance": gained}
 
 
 def _memory(asked: Asked, need: Memory) -> dict[str, Any]:
@@ -282,46 +289,3 @@ def _memory(asked: Asked, need: Memory) -> dict[str, Any]:
         "max_batch": most,
     }
     return {"fits": None if capacity is None else need.total <= capacity, "memory": told}
-
-
-def _help(asked: Asked) -> dict[str, Any]:
-    """Elasticities of the lower bound: percent less time for one percent more of a rate."""
-    found = dict.fromkeys(("bandwidth", "peak", "vector_peak", "exp_rate", "link_bandwidth", "launch_gap"), 0.0)
-    whole = asked.bounds.lower
-    if whole <= 0:
-        return {"elasticities": found, "helps_most": None}
-    names = {
-        "memory": "bandwidth",
-        "compute": "peak",
-        "vector unit": "vector_peak",
-        "special-function unit": "exp_rate",
-    }
-    if asked.bounds.link > asked.bounds.compute_lower:
-        found["link_bandwidth"] = asked.bounds.link / whole
-    else:
-        for c in asked.costs:
-            if c.bound in names:
-                found[names[c.bound]] += c.lower * c.use.count / whole
-    found["launch_gap"] = asked.bounds.gaps / whole
-    return {"elasticities": found, "helps_most": max(found, key=lambda name: found[name])}
-
-
-def _batch_at_ridge(asked: Asked) -> int | None:
-    """The smallest batch whose matrix products take as long as its bytes, caches included; None where none does."""
-    step, rates = asked.step, asked.chip.rates
-
-    def reached(batch: float) -> bool:
-        return step.leg_time("tensor", rates, batch=batch) >= step.leg_time("memory", rates, batch=batch)
-
-    return first_where(reached)
-
-
-def _within(asked: Asked, slo: float, gained: float) -> int:
-    """The largest batch whose step keeps the time a token."""
-    gap, count = asked.launch["launch_gap"], asked.launch["n_kernels"]
-
-    def time(batch: float) -> float:
-        return asked.step.bounds(asked.chip.rates, launch_gap=gap, n_kernels=count, batch=batch).lower
-
-    limit = slo * (gained if "tpot_s" in _times(asked, gained) else 1)
-    return largest_within(time, limit, asked.step.deployment.dp)

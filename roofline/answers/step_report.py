@@ -51,7 +51,7 @@ def notes(asked: Asked, data: Mapping[str, Any], warnings: tuple[str, ...]) -> t
         told.append(
             f"One percent more {best.replace('_', ' ')} gives {data['elasticities'][best]:.2f} percent less time."
         )
-    told += [_fit_note(data), *asked.chip.notes, *_said(asked)]
+    told += [_fit_note(data), *asked.chip.notes, *asked.model.notes, *_said(asked)]
     warning = fits_positions(asked.model, max(int(load.seq_len), 1))
     return (*warnings, *([f"Warning: {warning}."] if warning else []), *told, CONVENTION, OMITS)
 
@@ -86,6 +86,13 @@ def _said(asked: Asked) -> list[str]:
         told.append(
             f"Prefill of latent attention in {used.upper()} mode (--mode); MHA mode re-projects the cached context."
         )
+    latent = "mla" in kinds or "dsa" in kinds
+    if options.kernel_heads is not None and not latent:
+        told.append(f"kernel_heads changes nothing: {asked.model.id} has no latent attention.")
+    if options.mode is not None and not (latent and load.prefills):
+        told.append("mode changes nothing: it chooses how a prefill of latent attention runs.")
+    if load.image_tokens and "cross" not in kinds:
+        told.append(f"image_tokens changes nothing: {asked.model.id} has no cross-attention.")
     if "cross" in kinds and not load.image_tokens:
         told.append("image_tokens is 0: cross-attention reads nothing.")
     return told

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from roofline import glossary, law
-from roofline.answer import Answer, Column
-from roofline.answers.common import chosen, leg_rates, roof_for
+from roofline.answer import Answer, Column, Section
+from roofline.answers.common import Roofed, leg_rates, roofed, skipped_note, with_adhoc
 from roofline.errors import BadFile, BadValue
 from roofline.grid import Labelled, evaluate_grid, parse_grid
 from roofline.kernel import Cost
 from roofline.kernels import kernel as find_kernel
 from roofline.phases import on_phase
-from roofline.symbols import sym
+from roofline.symbols import latex, sym
+from roofline.tables import write
 from roofline.units import number
 
 SHOWN = 40  # rows of the mesh in a table; a file has them all
@@ -53,12 +54,16 @@ def sweep(
     phase: str | None = None,
     values: Mapping[str, float] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    peak: str | float | None = None,
+    bandwidth: str | float | None = None,
+    ridge: str | float | None = None,
 ) -> Sweep:
     """FLOPs, bytes, intensity and, on chips, time bounds and what binds, over the whole mesh of a grid.
 
     Parameters: kernel, an id or a kernel of one's own; grid, {quantity: values} or texts such as "heads=8:256:log2", in
     the order of the result's dimensions; hardware and roof, the chips, which become the first axis; phase, puts pairs
-    and rows in; values, numbers for all other quantities; progress, called with blocks done and in all.
+    and rows in; values, numbers for all other quantities; progress, called with blocks done and in all; peak and
+    bandwidth, or ridge, an ad hoc part.
 
     >>> answer = sweep("mla_mqa", {"heads": [64, 128]}, phase="decode", values=dict(batch=1, q_len=1, context=8191,
     ...                latent=512, rope=64, w_kv=2, w_act=2))
@@ -66,12 +71,14 @@ def sweep(
     array([119.13, 234.85])
     """
     axes = _axes(grid)
+    hardware = with_adhoc(hardware, peak, bandwidth, ridge)
     given = {name: glossary.check(name, value) for name, value in (values or {}).items()}
     cost: Any = kernel if isinstance(kernel, Cost) else find_kernel(kernel)
     cost = on_phase(cost, phase) if phase else cost
     padded = "kernel_heads" not in axes and "kernel_heads" not in given
     cost = cost.bind(**({"kernel_heads": sym.heads} if padded else {}), **_widths(cost, {*axes, *given}))
-    chips, told = _chips(cost, hardware, roof)
+    asked = Roofed([], [], "", ()) if hardware is None else roofed(hardware, roof, cost.kernels[0].precision)
+    chips, told = _chips(asked)
     exprs = _expressions(cost, chips)
     free = {s.name for e in exprs.values() for s in e.free_symbols}
     used = {name: value for name, value in given.items() if name in free}
@@ -89,13 +96,18 @@ def sweep(
         "phase": phase,
         "inputs": used,
         "roofs": told,
+        "skipped": asked.skipped,
     }
     notes = _notes(data, given, used, padded, cost)
+    dropped = law.legs_left_out(cost, chips) if chips else ()
+    notes += (f"No leg of {', '.join(dropped)}: not every part has a sourced rate for it.",) if dropped else ()
     return Sweep(
         "sweep",
         data,
         _columns(rows),
-        notes=notes,
+        notes=(*asked.warnings, *notes, *skipped_note(asked.skipped)),
+        sections=_sections(exprs, cost, told),
+        digest=asked.digest,
         title=f"Sweep of {cost.name}: {number(data['points'])} points",
         mesh=mesh,
         legs=legs,
@@ -119,11 +131,11 @@ def _widths(cost: Any, names: set[str]) -> dict[str, Any]:
     return {name: getattr(sym, name) for name in names & held}
 
 
-def _chips(cost: Any, hardware: Any, roof: str | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _chips(asked: Roofed) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The chips' axis: rates that all of them have, and labels; and what to tell about their roofs."""
-    if hardware is None:
+    if not asked.pairs:
         return {}, []
-    parts = [(part, roof_for(part, roof, cost.kernels[0].precision)) for part in chosen(hardware).parts]
+    parts = asked.pairs
     rates = [leg_rates(part, r) for part, r in parts]
     common = [name for name in rates[0] if all(name in one for one in rates)]
     columns = {name: [one[name] for one in rates] for name in common}
@@ -154,6 +166,14 @@ def _expressions(cost: Any, chips: Mapping[str, Any]) -> dict[str, Any]:
         if len(cost.kernels) == 1:
             exprs |= {f"leg_{leg}": time for leg, time in law.legs(cost, without).items()}
     return exprs
+
+
+def _sections(exprs: Mapping[str, Any], cost: Any, roofs: list[dict[str, Any]]) -> tuple[Section, ...]:
+    """The formulas that are evaluated, and the sources of kernels and roofs."""
+    formulas = tuple(f"{glossary.GLOSSARY[n].latex} = {latex(e)}" for n, e in exprs.items() if n in glossary.GLOSSARY)
+    sources = [f"{k.name}: {k.source}" for k in cost.kernels if k.source]
+    sources += [f"{r['hardware']} [{r['roof']}, {r['kind']}]: {r['source']}" for r in roofs if r["source"]]
+    return (Section("Formulas", (), formulas), Section("Sources", tuple(dict.fromkeys(sources)) or ("none given",)))
 
 
 def _tables(mesh: Labelled, legs: tuple[str, ...], rows: int) -> Any:
@@ -208,8 +228,11 @@ def write_sweep(answer: Sweep, path: str | os.PathLike[str]) -> None:
     """Write the whole mesh as .csv, .npz (arrays in mesh shape with their axes) or .parquet; whole or not at all."""
     writers = {".csv": _write_csv, ".npz": _write_npz, ".parquet": _write_parquet}
     target = Path(path)
+    if target.suffix.lower() in (".md", ".tex", ".json") and answer.data["points"] <= SHOWN:
+        return write(answer, path)
     if target.suffix.lower() not in writers:
-        raise BadValue("-o", str(path), "a file name that ends in " + ", ".join(writers))
+        wanted = f"a file name that ends in {', '.join(writers)}, or .md, .tex, .json for at most {SHOWN} points"
+        raise BadValue("-o", str(path), wanted)
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         writers[target.suffix.lower()](answer, partial)

@@ -32,6 +32,7 @@ COMMANDS = {  # name -> module of roofline.cli; imported only when it runs, so t
     "split": "step",
     "codesign": "step",
     "kv": "kv",
+    "app": "app",
 }
 
 

@@ -48,7 +48,7 @@ def heads_as_run(text: str | None) -> int | None:
 @click.option(
     "--phase", default="oneshot", show_default=True, metavar="PHASE", help="oneshot, chunked, decode or shared-prefix."
 )
-@click.option("--cost", default="flops", show_default=True, metavar="COST", help="flops, or time on a chip.")
+@click.option("--cost", metavar="COST", help="flops, or time on a chip. Default flops; time for shared-prefix.")
 @click.option(
     "--between",
     default="modes",
@@ -104,8 +104,6 @@ def crossover(
 
     options["at_length"] = None if at_length is None else number("seq_len", at_length)
     options["topk"] = None if topk is None else 0 if topk == "none" else number("topk", topk)
-    if options["phase"] == "shared-prefix" and not _given("cost"):
-        options["cost"] = "time"
     chosen = chosen_hardware(hardware, peak, bandwidth, ridge, default=None)
     found = answer(
         split(model) or ("deepseek-v3.2", "glm-5"),
@@ -116,9 +114,3 @@ def crossover(
         **options,
     )
     return emit(found, as_json, output, explain)
-
-
-def _given(name: str) -> bool:
-    """Whether the user gave an option, as against its default."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"

@@ -114,7 +114,10 @@ def chosen_hardware(
     hardware: Iterable[str], peak: str | None, bandwidth: str | None, ridge: str | None, default: Any = "all"
 ) -> Any:
     """The accelerators that the options name: ids and files, an ad hoc part, or the default."""
-    names: list[Any] = split(hardware)
+    given = list(hardware)
+    names: list[Any] = [value for value in given if value.strip(" ,")]  # split where files are told from lists
+    if given and not names:
+        raise BadValue("--hardware", ", ".join(given), "an accelerator id, a hardware file, or all")
     if peak or bandwidth or ridge:
         from roofline.accelerators import adhoc
 

@@ -1,60 +1,18 @@
-"""`roofline plot roofline|heads|crossover`."""
+"""`roofline plot roofline|heads|crossover|step`; pages, waste, hits and concurrency lie beside this file."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from roofline.cli.crossover import degrees, heads_as_run, workload_options
+from roofline.cli.figure import draw, figure_options
 from roofline.cli.options import chosen_hardware, hardware_options, number, quantity_option, split
+from roofline.cli.plot_memory import MEMORY
+from roofline.cli.step import deployment_options, seconds
+from roofline.cli.step import workload_options as step_options
 from roofline.errors import BadValue
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def figure_options(command: Command) -> Command:
-    """-o, --width, --style, --json and --explain."""
-    command = click.option("--explain", is_flag=True, help="Show the formula, the sources and what is left out.")(
-        command
-    )
-    command = click.option(
-        "--json", "as_json", is_flag=True, help="Print the lines and points drawn as one JSON document."
-    )(command)
-    command = click.option(
-        "--style", default="paper", show_default=True, metavar="NAME", help="paper, screen or dark."
-    )(command)
-    command = click.option(
-        "--width", default="6.9", show_default=True, metavar="INCHES", help="Width of the figure; 3.3 is a column."
-    )(command)
-    return click.option(
-        "-o", "--output", metavar="FILE", help="The figure; its suffix says the form (.pdf .svg .png .pgf)."
-    )(command)
-
-
-def draw(kind: str, output: str | None, width: str, style: str, as_json: bool, explain: bool, **options: Any) -> int:
-    """Compute, draw into the file, and print the data or the table."""
-    from roofline.answers.plot import plot as answer
-
-    found = answer(kind, output, width=_inches(width), style=style, **options)
-    if output:
-        click.echo(f"wrote {output}", err=True)
-    if as_json:
-        sys.stdout.write(found.to_json())
-    elif explain or not output:
-        from roofline.tables import terminal
-
-        sys.stdout.write(terminal(found, explain=explain))
-    return 0
-
-
-def _inches(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise BadValue("width", text, "a number of inches") from None
 
 
 @click.group("plot")
@@ -231,3 +189,32 @@ def crossover_(
         topk=keys,
         **options,
     )
+
+
+@plot.command("step")
+@click.option(
+    "--model", default="deepseek-v3.2", show_default=True, metavar="ID|PATH", help="Built-in model id or a config.json."
+)
+@hardware_options
+@deployment_options
+@step_options
+@figure_options
+def step_(
+    hardware: tuple[str, ...],
+    peak: str | None,
+    bandwidth: str | None,
+    ridge: str | None,
+    slo: str | None,
+    **options: Any,
+) -> int:
+    """The kernels of a step on the roofline; the area of a dot is its share of the time.
+
+    \b
+    roofline plot step --model deepseek-v3.2 --hardware h200-sxm --batch 128 --context 8192 --dp 8 --ep 8 -o step.pdf
+    """
+    chosen = chosen_hardware(hardware, peak, bandwidth, ridge, default="h800-sxm")
+    return draw("step", hardware=chosen, slo=seconds(slo), **options)
+
+
+for _command in MEMORY:
+    plot.add_command(_command)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from roofline.cli.options import answer_options, chosen_hardware, emit, hardware_options, quantity_option
+from roofline.errors import BadValue
 
 Command = Callable[..., Any]
 DEGREES = ("tp", "dp", "ep", "pp", "cp")
@@ -99,7 +100,28 @@ def workload_options(command: Command) -> Command:
     return command
 
 
-def _seconds(slo: str | None) -> float | None:
+def deployment_options(command: Command) -> Command:
+    """Degrees of parallelism and batches in flight."""
+    command = click.option(
+        "--micro-batches",
+        type=int,
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Batches (in a prefill: chunks) in flight in the pipeline.",
+    )(command)
+    return degree_options(command)
+
+
+def degree_options(command: Command) -> Command:
+    """--tp, --dp, --ep, --pp and --cp."""
+    for name in reversed(DEGREES):
+        command = _degree(name)(command)
+    return command
+
+
+def seconds(slo: str | None) -> float | None:
+    """A time typed by a user."""
     from roofline.units import parse
 
     return None if slo is None else parse(slo, "s", "slo")
@@ -108,6 +130,7 @@ def _seconds(slo: str | None) -> float | None:
 @click.command()
 @click.option("--model", required=True, metavar="ID|PATH", help="A built-in id, or the path of a config.json.")
 @hardware_options
+@deployment_options
 @workload_options
 @answer_options
 def step(
@@ -132,7 +155,7 @@ def step(
     from roofline.answers.step import step as answer
 
     chosen = chosen_hardware(hardware, peak, bandwidth, ridge, default=())
-    return emit(answer(model, chosen, roof=roof, slo=_seconds(slo), **given), as_json, output, explain)
+    return emit(answer(model, chosen, roof=roof, slo=seconds(slo), **given), as_json, output, explain)
 
 
 @click.command()
@@ -152,6 +175,7 @@ def step(
     help="Degrees such as tp=8 or dp=8,ep=8; repeat for several rows.",
 )
 @hardware_options
+@degree_options
 @workload_options
 @answer_options
 def compare(
@@ -179,9 +203,12 @@ def compare(
     from roofline.cli.options import split
 
     chosen = chosen_hardware(hardware, peak, bandwidth, ridge, default=())
-    spreads = [degrees(text) for text in deployments] or [{name: given[name] for name in DEGREES if given[name] != 1}]
+    own = {name: given[name] for name in DEGREES if given[name] != 1}
+    if own and deployments:
+        raise BadValue("deployment", deployments[0], "either --deployment or single degrees", f"--{next(iter(own))}")
+    spreads = [degrees(text) for text in deployments] or [own]
     rest = {k: v for k, v in given.items() if k not in DEGREES}
-    return emit(answer(split(models), chosen, spreads, roof=roof, slo=_seconds(slo), **rest), as_json, output, explain)
+    return emit(answer(split(models), chosen, spreads, roof=roof, slo=seconds(slo), **rest), as_json, output, explain)
 
 
 @click.command()
@@ -269,16 +296,3 @@ def codesign(
     from roofline.cli.options import split as parted
 
     return emit(answer(parted(hardware), roof=roof, **shape), as_json, output, explain)
-
-
-for _name in DEGREES:
-    step = _degree(_name)(step)
-    compare = _degree(_name)(compare)
-step = click.option(
-    "--micro-batches",
-    type=int,
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Batches (in a prefill: chunks) in flight in the pipeline.",
-)(step)

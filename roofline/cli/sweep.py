@@ -42,7 +42,9 @@ class Bar:
 @hardware_options
 @SET
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document (the first rows and the axes).")
-@click.option("-o", "--output", metavar="FILE", help="Write the whole mesh to FILE (.csv .npz .parquet).")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the whole mesh to FILE (.csv .npz .parquet; .md .tex .json if short)."
+)
 @click.option("--explain", is_flag=True, help="Show the formula, the numbers put in and what is left out.")
 def sweep(
     kernel: str,

@@ -18,12 +18,19 @@ from roofline.errors import UnknownName
 from roofline.figures.canvas import STYLES, SUFFIXES, check_suffix, save, styled, to_bytes
 from roofline.figures.crossover import plot_crossover
 from roofline.figures.heads import plot_heads
+from roofline.figures.kernels import plot_kernels
+from roofline.figures.memory import plot_concurrency, plot_hits, plot_pages, plot_waste
 from roofline.figures.roofline import plot_roofline
 
 FIGURES: Mapping[str, Callable[..., Axes]] = {
     "roofline": plot_roofline,
     "heads": plot_heads,
     "crossover": plot_crossover,
+    "step": plot_kernels,
+    "pages": plot_pages,
+    "waste": plot_waste,
+    "hits": plot_hits,
+    "concurrency": plot_concurrency,
 }
 
 
@@ -41,9 +48,14 @@ __all__ = [
     "SUFFIXES",
     "check_suffix",
     "draw",
+    "plot_concurrency",
     "plot_crossover",
     "plot_heads",
+    "plot_hits",
+    "plot_pages",
     "plot_roofline",
+    "plot_kernels",
+    "plot_waste",
     "save",
     "styled",
     "to_bytes",

@@ -36,7 +36,7 @@ LEADER_COST = 6.0
 CROSSING = 60.0  # a leader line through a text
 ON_LINE_COST = 4.0  # a label of a line may also sit on it, as contour labels do
 OWN = 2.2  # points around an anchor that belong to its own line or mark
-MARK = (-3.0, 0.0, 3.0)  # reach of a mark around its point, in points
+MARK = 3.0  # least reach of a mark around its point, in points
 SAMPLE = 2.0  # points between two samples of a line
 PADDING = 1.5
 
@@ -238,7 +238,9 @@ def _obstacles(ax: Axes, scale: float) -> Any:
     for line in ax.lines:
         xy = line.get_transform().transform(line.get_xydata()) * scale
         if line.get_linestyle() in ("None", "none", " ", ""):
-            found += [xy + np.array([dx, dy]) for dx in MARK for dy in MARK] * 2
+            reach = max(MARK, line.get_markersize() / 2)  # large dots have more to cover
+            steps = np.linspace(-reach, reach, 1 + 2 * int(reach / MARK))
+            found += [xy + np.array([dx, dy]) for dx in steps for dy in steps] * 2
         for a, b in pairwise(xy):
             if np.isfinite([a, b]).all():
                 found.append(_steps(a, b, min(400, 2 + int(hypot(*(b - a)) / SAMPLE))))

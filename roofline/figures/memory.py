@@ -161,6 +161,3 @@ def plot_concurrency(data: Mapping[str, Any], *, ax: Axes | None = None, width: 
     ax.set_ylabel("requests at once")
     binary_axis(ax, min(contexts) / 1.15, max(contexts) * 1.15)
     return finish(ax, data["title"], key, [], own)
-
-
-FIGURES = {"pages": plot_pages, "waste": plot_waste, "hits": plot_hits, "concurrency": plot_concurrency}

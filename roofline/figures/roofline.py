@@ -28,26 +28,28 @@ def plot_roofline(data: Mapping[str, Any], *, ax: Axes | None = None, width: flo
     log_axis(ax, "y", low / TERA, high / TERA)
     ax.set_xlabel("arithmetic intensity [FLOP/B]")
     ax.set_ylabel("attainable bound [TFLOP/s]")
-    styles = {_roof_id(r): line_style(i) for i, r in enumerate(data["roofs"])}
-    key = [_roof(ax, r, styles[_roof_id(r)]) for r in data["roofs"]]
+    styles = {roof_id(r): line_style(i) for i, r in enumerate(data["roofs"])}
+    key = [roof_line(ax, r, styles[roof_id(r)]) for r in data["roofs"]]
     shapes = {use: marker(i) for i, use in enumerate(dict.fromkeys(p["label"] for p in data["points"]))}
     for point in data["points"]:
-        _point(ax, point, styles[_roof_id(point)]["color"], shapes[point["label"]])
-    labels = [*_value_labels(data), *_point_labels(data["points"]), *_ridge_labels(data["roofs"])]
+        _point(ax, point, styles[roof_id(point)]["color"], shapes[point["label"]])
+    labels = [*value_labels(data), *_point_labels(data["points"]), *ridge_labels(data["roofs"])]
     return finish(ax, data["title"], key, labels, own)
 
 
-def _roof_id(record: Mapping[str, Any]) -> str:
+def roof_id(record: Mapping[str, Any]) -> str:
+    """What tells a roof from the others."""
     return "/".join((record["hardware"], record["roof"], record["precision"]))
 
 
-def _roof(ax: Axes, roof: Mapping[str, Any], style: Mapping[str, Any]) -> Line2D:
+def roof_line(ax: Axes, roof: Mapping[str, Any], style: Mapping[str, Any]) -> Line2D:
+    """Draw one roof and its ridge; returns the line, for the key."""
     line = roof["line"]
     (drawn,) = ax.plot(
         line["intensity_flop_per_byte"],
         [y / TERA for y in line["attainable_flop_per_s"]],
         **style,
-        gid=f"roof/{_roof_id(roof)}",
+        gid=f"roof/{roof_id(roof)}",
         label=roof["label"],
         solid_joinstyle="miter",
     )
@@ -58,7 +60,7 @@ def _roof(ax: Axes, roof: Mapping[str, Any], style: Mapping[str, Any]) -> Line2D
         marker="D",
         markerfacecolor=ax.get_facecolor(),
         markeredgecolor=style["color"],
-        gid=f"ridge/{_roof_id(roof)}",
+        gid=f"ridge/{roof_id(roof)}",
         zorder=4,
     )
     return drawn
@@ -73,7 +75,7 @@ def _point(ax: Axes, point: Mapping[str, Any], color: str, shape: str) -> None:
         color=color,
         markeredgecolor=ax.spines["bottom"].get_edgecolor(),
         markeredgewidth=0.5,
-        gid=f"point/{_roof_id(point)}/{point['label']}",
+        gid=f"point/{roof_id(point)}/{point['label']}",
         zorder=5,
     )
 
@@ -86,14 +88,15 @@ def _point_labels(points: Iterable[Mapping[str, Any]]) -> list[Label]:
     return [Label(text, anchors[:1], -45.0) for text, anchors in places.items()]
 
 
-def _ridge_labels(roofs: Iterable[Mapping[str, Any]]) -> list[Label]:
+def ridge_labels(roofs: Iterable[Mapping[str, Any]]) -> list[Label]:
+    """The ridge point beside its mark; equal ones once."""
     found = {(r["ridge_flop_per_byte"], r["peak_flop_per_s"]): None for r in roofs}
     return [Label(number(ridge), [(ridge, peak / TERA)], 120.0) for ridge, peak in found]
 
 
-def _value_labels(data: Mapping[str, Any]) -> list[Label]:
+def value_labels(data: Mapping[str, Any], vertical: str = "attainable_flop_per_s") -> list[Label]:
     """The peak somewhere on each flat roof, the bandwidth somewhere on its slope; equal ones once."""
-    (left, right), (bottom, _) = data["domain"]["intensity_flop_per_byte"], data["domain"]["attainable_flop_per_s"]
+    (left, right), (bottom, _) = data["domain"]["intensity_flop_per_byte"], data["domain"][vertical]
     flats: dict[float, float] = {}
     slopes: dict[float, float] = {}
     for r in data["roofs"]:

@@ -57,7 +57,8 @@ DSA_MQA = MLA_MQA.bind(**topk().bindings()).named(
     "dsa_mqa", "DSA sparse core, MQA mode over top-k keys", assumes=MLA_MQA.assumes + topk().assumes, source=_SOURCE
 )
 DSA_MHA = MLA_MHA.bind(**dense().bindings()).named(
-    "dsa_mha", "DSA masked core, MHA mode over all causal pairs",
+    "dsa_mha",
+    "DSA masked core, MHA mode over all causal pairs",
     assumes=(*MLA_MHA.assumes, "no masked block is skipped"),
     omits=(*MLA_MHA.omits, "bits of the mask"),
     source=_SOURCE,

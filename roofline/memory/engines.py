@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 ENGINES = ("vllm", "sglang", "trtllm", "llamacpp")
 RULES = {"vllm": "of_total", "sglang": "of_total", "trtllm": "of_free", "llamacpp": "of_total"}
 
+OWN: dict[str, dict[str, Any]] = {  # options that one engine has, and their defaults
+    "vllm": {"prefix_caching": False, "max_num_batched_tokens": None},
+    "llamacpp": {"slots": 1, "ubatch": None},
+}
+
 
 class Deployment(NamedTuple):
     """What is asked of an engine.  Sizes in GiB are per rank; text keeps its decimals, floats are exact.
@@ -106,11 +111,26 @@ class Deployment(NamedTuple):
 
     def layout(self, tp: int, dtype: str) -> Layout:
         """What one of `tp` ranks caches."""
+        self._check_cp(tp)
         if self.v_dtype is not None:
             if self.engine != "llamacpp":
                 raise BadValue("v_dtype", self.v_dtype, "llamacpp, whose values may have a type of their own")
             return mixed(self._layout(tp, dtype), self._layout(tp, self.v_dtype))
         return self._layout(tp, dtype)
+
+    def _check_cp(self, tp: int) -> None:
+        """Context parallelism splits what tensor-parallel ranks hold in common, and there must be that."""
+        if self.cp == 1:
+            return
+        from roofline.plan.spread import replicas
+
+        copies = tp if self.kv_heads is None else max(tp // self.kv_heads, 1)
+        if self.model is not None:
+            copies = replicas(self.model, tp)
+        if _count("cp", self.cp) < 1 or copies % self.cp:
+            good = ", ".join(str(n) for n in range(1, copies + 1) if copies % n == 0)
+            note = f"{copies} of the {tp} tensor-parallel ranks hold the same cache; cp splits the copies"
+            raise BadValue("cp", self.cp, f"one of {good}", note)
 
     def _layout(self, tp: int, dtype: str) -> Layout:
         if self.model is None and self.bytes_per_token is not None:
@@ -131,6 +151,10 @@ class Deployment(NamedTuple):
 
     def available(self, plan: Plan, tp: int, dp: int) -> tuple[float, float, Budget | None]:
         """Bytes for caches on the rank that decides, half a unit of its last printed digit, and the budget if known."""
+        sizes = ("blocks", "tokens", "available_gib", "free_gib")
+        given = [name for name in sizes if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise BadValue(given[1], getattr(self, given[1]), f"one of {', '.join(sizes)}", f"{given[0]} is given too")
         if self.blocks is not None or self.tokens is not None:
             return self._counted(plan), 0.0, None
         budget = self._budget(tp, dp) if self._can_budget() else None
@@ -173,7 +197,10 @@ class Deployment(NamedTuple):
     def _budget(self, tp: int, dp: int) -> Budget:
         def given(name: str) -> float | None:
             value = getattr(self, name)
-            return None if value is None else smallest(value, name)[0]
+            size = None if value is None else smallest(value, name)[0]
+            if size is not None and size < 0:
+                raise BadValue(name, value, "a number of GiB >= 0")
+            return size
 
         weights, total = given("weights_gib"), given("total_gib")
         if weights is None and self.model is not None:
@@ -202,6 +229,10 @@ class Deployment(NamedTuple):
     def notes(self, taken: list[str]) -> list[str]:
         """Defaults taken and what they mean, in words."""
         found = [f"Taken: {text}." for text in taken]
+        for engine, defaults in OWN.items():
+            idle = [name for name, value in defaults.items() if getattr(self, name) != value]
+            if engine != self.engine and idle:
+                found.append(f"{self.engine} has no {', '.join(idle)}: nothing changes; it is an option of {engine}.")
         if self.available_gib is None and self.free_gib is None and self.blocks is None and self.tokens is None:
             if self.utilization is None and self.engine != "llamacpp":
                 found.append(f"Taken: utilization {self._fraction():g}, the engine's own default.")

@@ -75,6 +75,8 @@ def of_model(
     name = NAMES.get(dtype.lower(), dtype.lower())
     if name not in DTYPES:
         raise BadValue("kv_dtype", dtype, "one of " + ", ".join(DTYPES))
+    if isinstance(drafts, bool) or not isinstance(drafts, int) or not 0 <= drafts <= 1000:
+        raise BadValue("speculative_tokens", drafts, "a whole number from 0 to 1,000")
     plain = "fp8" if name in (*ELEMENT, *SCALED) else name
     base = with_drafts(model, drafts) if drafts else model
     widths = {"index_dtype": index_dtype, "state_dtype": state_dtype, "conv_dtype": conv_dtype}

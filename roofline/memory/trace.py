@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from roofline.errors import BadFile
 
+MAX_BLANK = 100_000  # a bomb of line ends would take minutes to pass over
 MAX_LINE = 16 * 2**20  # bytes: 1.6 million block numbers
 MAX_RATIO = 200  # a gzip file that grows more than this is no trace (the published ones grow 4 times)
 FREE_BYTES = 64 * 2**20  # what may be unpacked before the ratio is looked at
@@ -69,10 +70,14 @@ class Trace:
     def _rows(self, raw: BinaryIO) -> Iterator[Row]:
         lines = _Lines(self, raw)
         parse: Callable[[bytes], Row] = _json_row
-        before, first = -1.0, True
+        before, first, blank = -1.0, True, 0
         for line in lines:
             self.lines += 1
             if not line.strip():
+                blank += 1
+                if blank > MAX_BLANK:
+                    got = f"over {MAX_BLANK:,} blank lines"
+                    raise BadFile(self.path, f"line {self.lines}", got, "JSON lines or CSV, blank lines the exception")
                 continue
             try:
                 if first and not line.lstrip().startswith(b"{"):

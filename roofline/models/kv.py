@@ -123,8 +123,8 @@ def cache(
     if isinstance(tp, bool) or not isinstance(tp, int) or tp < 1:
         raise BadValue("tp", tp, "a whole number >= 1")
     _among("index_dtype", NAMES.get(index_dtype, index_dtype), INDEX_DTYPES)
-    wide = _state(model, state_dtype, "state_dtype", model.state_dtype)
-    states = (wide, _state(model, conv_dtype, "conv_dtype", "auto"))
+    wide = state_width(model, state_dtype, "state_dtype", model.state_dtype)
+    states = (wide, state_width(model, conv_dtype, "conv_dtype", "auto"))
     counted: dict[Part, int] = {}
     image = 0.0
     for layer in (*model.layers, *(model.mtp if mtp else ())):
@@ -132,7 +132,7 @@ def cache(
         if attention.kind == "none" or attention.owner is not None:
             continue
         if attention.kind == "cross":
-            image += _kv_row(attention, dtype, tp)
+            image += kv_row(attention, dtype, tp)
             continue
         part = _part(attention, dtype, tp, NAMES.get(index_dtype, index_dtype), states)
         counted[part] = counted.get(part, 0) + 1
@@ -144,16 +144,16 @@ def _part(attention: Attention, dtype: str, tp: int, index_dtype: str, states: t
     """One layer's cache."""
     kind, shape = attention.kind, attention.shape
     if kind in ("mla", "dsa"):
-        row = _latent_row(shape["latent"], shape["rope"], dtype)
+        row = latent_row(shape["latent"], shape["rope"], dtype)
         if attention.indexer == "full":
             row += index_row(shape["index_head_dim"], index_dtype) / shape.get("index_pool", 1)
         return Part(kind, 1, row, None)
     if kind in ("gqa", "window", "chunked"):
-        return Part(kind, 1, _kv_row(attention, dtype, tp), shape.get("window"))
+        return Part(kind, 1, kv_row(attention, dtype, tp), shape.get("window"))
     return Part(kind, 1, 0.0, None, _state_bytes(attention, tp, states))
 
 
-def _latent_row(latent: int, rope: int, dtype: str) -> float:
+def latent_row(latent: int, rope: int, dtype: str) -> float:
     """Bytes of a latent row."""
     if dtype == "fp8_row":
         return latent + 4 * -(-latent // 128) + 2 * rope
@@ -169,7 +169,7 @@ def index_row(width: int, dtype: str) -> float:
     return {"fp8": width + 4.0, "fp4": width / 2 + 4.0, "bfloat16": 2.0 * width}[dtype]
 
 
-def _kv_row(attention: Attention, dtype: str, tp: int) -> float:
+def kv_row(attention: Attention, dtype: str, tp: int) -> float:
     """Bytes of one token's keys and values on a rank."""
     shape = attention.shape
     heads, kv_heads = shape["heads"], shape["kv_heads"]
@@ -200,7 +200,7 @@ def _dtype(model: Model, dtype: str) -> str:
     return (model.quantization.kv_dtype or model.dtype) if name == "auto" else name
 
 
-def _state(model: Model, dtype: str, name: str, own: str) -> float:
+def state_width(model: Model, dtype: str, name: str, own: str) -> float:
     """Bytes per element of a recurrent state."""
     found = NAMES.get(dtype, dtype)
     _among(name, found, STATE_DTYPES)

@@ -15,11 +15,13 @@ LARGEST = 1 << 40  # a batch beyond this is no answer
 
 
 class Memory(NamedTuple):
-    """Bytes on the fullest device: weights, caches of its sequences, and of one sequence of the batch."""
+    """Bytes on the fullest device: weights, caches of its sequences, of one sequence of the batch, and those of prompts
+    that a mixed step takes in besides."""
 
     weights: float
     kv: float
     kv_per_sequence: float
+    kv_prompts: float = 0.0
 
     @property
     def total(self) -> float:
@@ -42,12 +44,13 @@ def _stage(model: Model, load: Workload, spread: Deployment, options: Options, s
     )
     length = load.context + (1 + load.drafts if load.phase == "mixed" else load.q_len)
     one = cache.at(length, load.image_tokens) / spread.cp
-    held = math.ceil(load.batch / spread.dp) * one
+    held, prompts = math.ceil(load.batch / spread.dp) * one, 0.0
     if load.phase == "mixed":
         prompt = cache.at(load.prefill_context + load.q_len, load.image_tokens) / spread.cp
-        held += math.ceil(load.prefill_batch / spread.dp) * prompt
+        prompts = math.ceil(load.prefill_batch / spread.dp) * prompt
     weights = rank_bytes(model, spread, stage, mtp=bool(load.drafts))
-    return Memory(weights, held * spread.micro_batches, one)
+    flight = spread.micro_batches
+    return Memory(weights, (held + prompts) * flight, one, prompts * flight)
 
 
 def with_layers(model: Model, pp: int, stage: int) -> Model:
@@ -60,7 +63,7 @@ def with_layers(model: Model, pp: int, stage: int) -> Model:
 
 def largest_batch(capacity: float, need: Memory, spread: Deployment) -> int:
     """Sequences that fit on all data-parallel ranks together, with every sequence as long as the step says."""
-    free = capacity - need.weights
+    free = capacity - need.weights - need.kv_prompts
     if free < 0 or need.kv_per_sequence <= 0:
         return 0
     return int(free // (need.kv_per_sequence * spread.micro_batches)) * spread.dp

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from roofline.errors import UnknownName
+from roofline.errors import BadValue, UnknownName
 from roofline.models import Attention, Layer
-from roofline.models.kv import _kv_row, _latent_row, _state, index_row
+from roofline.models.kv import index_row, kv_row, latent_row, state_width
 from roofline.plan.maker import Group, Maker
 from roofline.plan.records import Use, Value
 from roofline.plan.tensors import Product, Tensor, products
@@ -41,7 +41,7 @@ def mixer(make: Maker, layer: Layer) -> Iterator[Use]:
 def _grouped(make: Maker, layer: Layer, tensors: list[Tensor]) -> Iterator[Use]:
     """GQA under a dense, windowed or chunked visibility; a layer that borrows a cache appends nothing."""
     attention = layer.attention
-    row = _kv_row(
+    row = kv_row(
         attention, make.options.kv_dtype if make.options.kv_dtype != "auto" else make.cache.dtype, make.spread.tp
     )
     yield from make.plain(tensors, "attention", {**INWARD, **OUT}, "queries, keys, values")
@@ -104,7 +104,7 @@ def _context_parallel(make: Maker, group: Group, heads: float, query: float, out
 def _cross(make: Maker, layer: Layer, tensors: list[Tensor]) -> Iterator[Use]:
     """Cross-attention: keys and values of the image tokens are made in the prefill and kept."""
     attention = layer.attention
-    row = _kv_row(attention, make.cache.dtype, make.spread.tp)
+    row = kv_row(attention, make.cache.dtype, make.spread.tp)
     images = [t for t in tensors if t.leaf in ("k_proj", "v_proj")]
     yield from make.plain([t for t in tensors if t not in images], "attention", {"q_proj": "queries", **OUT}, "queries")
     for group in make.groups:
@@ -135,7 +135,7 @@ def _latent(make: Maker, layer: Layer, tensors: list[Tensor]) -> Iterator[Use]:
     yield from make.plain(others, "attention", {**INWARD, **OUT}, "queries")
     yield from make.plain(index, "indexer", {**INWARD, "wk": "indexer keys and weights"}, "indexer keys and weights")
     (kv_b,) = products(up)
-    row = _latent_row(attention.shape["latent"], attention.shape["rope"], make.cache.dtype)
+    row = latent_row(attention.shape["latent"], attention.shape["rope"], make.cache.dtype)
     for group in make.groups:
         yield _append(make, group, row)
         if attention.indexer == "full":
@@ -174,7 +174,9 @@ def _latent_shape(make: Maker, attention: Attention, splits: bool) -> dict[str, 
     shape = attention.shape
     heads = shape["heads"] // make.spread.tp * (make.spread.cp if splits else 1)
     padded = make.options.kernel_heads or heads
-    return {"heads": heads, "kernel_heads": max(padded, heads), **{k: shape[k] for k in ("latent", "rope")}}
+    if padded < heads:
+        raise BadValue("kernel_heads", padded, f"at least the {heads} heads of a rank", "a kernel pads, it drops none")
+    return {"heads": heads, "kernel_heads": padded, **{k: shape[k] for k in ("latent", "rope")}}
 
 
 def _absorbed(make: Maker, group: Group, attention: Attention, kv_b: Product, row: float) -> Iterator[Use]:
@@ -281,7 +283,7 @@ def _recurrent(make: Maker, layer: Layer, tensors: list[Tensor]) -> Iterator[Use
 
 
 def _state_bytes(make: Maker) -> float:
-    return _state(make.model, "auto", "state_dtype", make.model.state_dtype)
+    return state_width(make.model, "auto", "state_dtype", make.model.state_dtype)
 
 
 Writer = Callable[[Maker, Layer, list[Tensor]], Iterator[Use]]

@@ -148,4 +148,6 @@ class Options(NamedTuple):
         if self.mode not in (None, *MODES):
             raise UnknownName("mode", self.mode, MODES)
         check("w_act", self.w_act)
+        if self.kernel_heads is not None:
+            check("kernel_heads", self.kernel_heads)
         return self

@@ -27,7 +27,7 @@ def kernel_of(use: Use) -> Kernel:
         if bound is None:
             return symbol(name)
         if not isinstance(bound, str):
-            return exact(bound, name)
+            return _per_element(bound, use) if name == "w_weight" else exact(bound, name)
         if bound not in EXPRESSIONS:
             return symbol(bound)
         rule, more = EXPRESSIONS[bound], (*busy, name)
@@ -39,6 +39,19 @@ def kernel_of(use: Use) -> Kernel:
     found = free.named(use.name, kernel.title, precision=use.precision)
     found.bindings = bound
     return found.repeated(use.count)
+
+
+def _per_element(width: float, use: Use) -> Any:
+    """Bytes of a weight element as the fraction it was made of: whole bytes of a tensor over its elements, which its
+    decimals would only approach."""
+    from roofline.symbols import exact
+
+    sides = [use.values.get(name) for name in ("hidden", "ffn")]
+    elements = 2
+    for side in sides:
+        elements *= round(side) if isinstance(side, (int, float)) and side >= 1 else 1
+    size = width * elements
+    return exact(round(size)) / elements if abs(size - round(size)) < 1e-5 else exact(width, "w_weight")
 
 
 def times(cost: Sequence) -> tuple[Any, Any, Any]:

@@ -19,11 +19,12 @@ from typing import NamedTuple
 import sympy as sp
 
 from roofline.solver.rational import NotRational, approx, between, cuts, fraction, limit, real_roots, sign_at
-from roofline.symbols import Expr
+from roofline.symbols import Expr, maximum
 
 STEPS = (sp.ceiling, sp.floor)
 KINKS = (sp.Max, sp.Min, sp.Piecewise)
 MAX_CELLS = 256
+SAMPLES = 14
 
 
 Choices = tuple[tuple[Expr, Expr], ...]
@@ -51,7 +52,7 @@ def put(expr: Expr, new: dict[Expr, Expr]) -> Expr:
     """`xreplace` that does not make Max and Min compare all their arguments (24 times faster on symbols)."""
     if expr in new:
         return new[expr]
-    if not new or not expr.args or not expr.has(*new):
+    if not expr.has(*new):
         return expr
     args = [put(a, new) for a in expr.args]
     if isinstance(expr, (sp.Max, sp.Min)):
@@ -62,10 +63,9 @@ def put(expr: Expr, new: dict[Expr, Expr]) -> Expr:
 
 def prepared(expr: Expr) -> Expr:
     """Abs and Mod written with Max and floor; floats as the decimal fractions they were typed as."""
-    expr = expr.replace(sp.Abs, lambda a: sp.Max(a, -a, evaluate=False))
+    expr = expr.replace(sp.Abs, lambda a: maximum(a, -a))
     expr = expr.replace(sp.Mod, lambda a, b: a - b * sp.floor(a / b))
-    floats = {f: sp.Rational(str(f)) for f in expr.atoms(sp.Float)}
-    return put(expr, floats) if floats else expr
+    return put(expr, {f: sp.Rational(str(f)) for f in expr.atoms(sp.Float)})
 
 
 def innermost(expr: Expr, x: sp.Symbol, kinds: tuple[type, ...]) -> Expr | None:
@@ -95,9 +95,7 @@ def _segments(expr: Expr, x: sp.Symbol, low: Expr, high: Expr, chosen: Choices) 
         yield Segment(low, high, expr, chosen)
         return
     points = [low, *_cut_points(node, x, low, high), high]
-    if len(points) > MAX_CELLS:  # the rest of the range is not searched; the last piece's end says so
-        points = points[:MAX_CELLS]
-    for a, b in pairwise(points):
+    for a, b in pairwise(points[:MAX_CELLS]):  # the rest of the range is not searched; the last piece's end says so
         active = _active(node, x, between(a, b))
         yield from _segments(put(expr, {node: active}), x, a, b, (*chosen, (node, active)))
 
@@ -114,8 +112,8 @@ def _cut_points(node: Expr, x: sp.Symbol, low: Expr, high: Expr) -> list[Expr]:
     return sorted({p for d in differences for p in cuts(d, x, low, high)}, key=approx)
 
 
-def _active(node: Expr, x: sp.Symbol, point: sp.Rational) -> Expr:
-    """The active argument at a point strictly inside a piece."""
+def _active(node: Expr, x: sp.Symbol, point: Expr) -> Expr:
+    """The active argument at a point; the first one where several are equal."""
     if isinstance(node, STEPS):
         return node.func(node.args[0].xreplace({x: point}))
     if isinstance(node, sp.Piecewise):
@@ -132,18 +130,16 @@ def _active(node: Expr, x: sp.Symbol, point: sp.Rational) -> Expr:
 
 
 def _cell_edges(inner: Expr, x: sp.Symbol, low: Expr, high: Expr) -> list[Expr]:
-    """Where `inner` passes a whole number, at most MAX_CELLS of them counted from `low`."""
+    """Where `inner` passes a whole number, at most MAX_CELLS of them on each stretch between two turns."""
     top, bottom = fraction(inner, x)
     slope = top.diff(x) * bottom - top * bottom.diff(x)
-    turns = sorted({p for q in (slope, bottom) if not q.is_zero for p in real_roots(q) if low < p < high}, key=approx)
-    edges: list[Expr] = list(turns)
+    turns = sorted({p for q in (slope, bottom) for p in real_roots(q) if low < p < high}, key=approx)
+    edges = set(turns)
     for a, b in pairwise([low, *turns, high]):
         start, stop = limit(inner, x, a, "+"), limit(inner, x, b, "-")
         for whole in _whole_numbers(start, stop):
-            edges += [p for p in real_roots(top - whole * bottom) if a < p < b]
-            if len(edges) >= MAX_CELLS:
-                return sorted(set(edges), key=approx)
-    return sorted(set(edges), key=approx)
+            edges |= {p for p in real_roots(top - whole * bottom) if a < p < b}
+    return sorted(edges, key=approx)
 
 
 def _whole_numbers(start: Expr, stop: Expr) -> Iterator[sp.Integer]:
@@ -152,7 +148,7 @@ def _whole_numbers(start: Expr, stop: Expr) -> Iterator[sp.Integer]:
         start, stop = stop, start
         if start.is_infinite:
             start = sp.Integer(0)
-    up = stop > start
+    up = (stop - start).is_extended_positive
     whole = sp.ceiling(start) if up else sp.floor(start)
     for _ in range(MAX_CELLS):
         if whole > stop if up else whole < stop:
@@ -164,12 +160,7 @@ def _whole_numbers(start: Expr, stop: Expr) -> Iterator[sp.Integer]:
 def resolved(expr: Expr, x: sp.Symbol, value: Expr) -> Expr:
     """`expr` with every choice made as it falls at one value of the unknown (exact, surds included)."""
     while (node := innermost(expr, x, KINKS + STEPS)) is not None:
-        if isinstance(node, (sp.Max, sp.Min)):
-            pick = max if isinstance(node, sp.Max) else min
-            active = pick(node.args, key=lambda arg: approx(arg.xreplace({x: value})))
-        else:
-            active = _active(node, x, value)
-        expr = put(expr, {node: active})
+        expr = put(expr, {node: _active(node, x, value)})
     return expr
 
 
@@ -182,11 +173,14 @@ def windows(expr: Expr, x: sp.Symbol, low: Expr, high: Expr) -> list[tuple[Expr,
         return [(low, high)]
     pieces = [p for corner in corners for p in segments(corner, x, low, high)]
     points = {p for piece in pieces for p in (piece.low, *cuts(piece.expr, x, piece.low, piece.high))} | {low, high}
+    zeros = {p for s in pieces for p in real_roots(fraction(s.expr, x)[0]) if s.low <= p <= s.high}
     found: list[tuple[Expr, Expr]] = []
     for a, b in pairwise(sorted(points, key=approx)):
         signs = {int(sp.sign(put(corner, {x: between(a, b)}))) for corner in corners}
-        if signs not in ({1}, {-1}):
-            found = [*found[:-1], (found[-1][0], b)] if found and found[-1][1] == a else [*found, (a, b)]
+        parts = [(a, b)] if signs not in ({1}, {-1}) else [(end, end) for end in (a, b) if end in zeros]
+        for start, end in parts:  # of a part with one sign only an end can be zero, as in (x - 5) ceiling(x / 2)
+            joined = found and found[-1][1] == start
+            found = [*found[:-1], (found[-1][0], end)] if joined else [*found, (start, end)]
     return found
 
 
@@ -206,13 +200,13 @@ def envelope(expr: Expr, x: sp.Symbol, offsets: tuple[Expr, ...]) -> list[Expr]:
 def _monotone(expr: Expr, x: sp.Symbol, low: Expr, high: Expr, corners: list[Expr]) -> bool:
     """Whether, on samples, the function with half-rounded values lies between its corners."""
     inside = envelope(expr, x, (sp.Rational(1, 3), sp.Rational(2, 3)))
-    start = approx(low) if low > 0 else (sp.Rational(1, 1000) if not high.is_finite or high > 1 else high / 1000)
-    for k in range(0, 40, 3):
-        point = sp.Rational(float(start)) * 2**k
-        if low < point < high:
-            at = [put(c, {x: point}) for c in corners]
-            if any(not min(at) <= put(f, {x: point}) <= max(at) for f in inside):
-                return False
+    first = float(low) if low > 0 else float(min(high, sp.Integer(1))) / 1000
+    last = float(high) if high.is_finite else first * 1e12
+    for k in range(SAMPLES):
+        point = sp.Rational(first * (last / first) ** ((k + 0.5) / SAMPLES))
+        at = [put(c, {x: point}) for c in corners]
+        if any(not min(at) <= put(f, {x: point}) <= max(at) for f in inside):
+            return False
     return True
 
 

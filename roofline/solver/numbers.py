@@ -103,15 +103,14 @@ def _roots(
     stepped = has_steps(problem.difference, problem.x)
     for piece in pieces:
         top = fraction(piece.expr, problem.x)[0]
-        for value in () if top.is_zero else real_roots(top):
+        for value in real_roots(top):
             text, misplaced = branch_text(piece.choices, problem), _misplaced(piece, value)
             if misplaced and stepped:
                 continue  # a cell's own line meets the target in countless places outside its cell
-            reason = problem.outside(value) or misplaced
-            residual = 1.0 if reason else residual_at(problem, value)
-            if residual > TOLERANCE:
-                why = reason or "does not satisfy the equation put back"
-                rejected.setdefault(value, Rejected(value, why, text))
+            if reason := problem.outside(value) or misplaced:
+                rejected.setdefault(value, Rejected(value, reason, text))
+            elif (residual := residual_at(problem, value)) > TOLERANCE:
+                rejected.setdefault(value, Rejected(value, "does not satisfy the equation put back", text))
             elif not any(i.low <= value <= i.high for i in intervals):
                 accepted.setdefault(value, Root(value, problem.unknown, (), residual, text))
     ordered = sorted(accepted.values(), key=lambda r: approx(r.value))
@@ -127,17 +126,15 @@ def _misplaced(piece: Segment, value: Expr) -> str:
 
 
 def residual_at(problem: Problem, value: Expr) -> float:
-    """0 if the equation as asked holds exactly at the value, else |lhs - rhs| over the largest term."""
-    top, bottom = fraction(resolved(problem.difference, problem.x, value), problem.x)
-    if value.is_Rational:
-        holds = top.eval(value) == 0 and bottom.eval(value) != 0
-    else:
-        holds = not value.is_Float and (top.is_zero or value in real_roots(top))
-    if holds:
+    """0 if the equation as asked holds exactly at the value, else its numerator over the largest term of that.
+
+    Not over the terms as they were asked: in (x^5 - x - 1) (x + 1) = 0 the one term is as small as the error.
+    """
+    top = fraction(resolved(problem.difference, problem.x, value), problem.x)[0]
+    if not value.is_Float and (top.is_zero or value in real_roots(top)):
         return 0
-    terms = [term for side in (problem.lhs, -problem.rhs) for term in sp.Add.make_args(side)]
-    at = [sp.N(put(term, {problem.x: value}), 30) for term in terms]
-    return float(abs(sum(at)) / max(max(abs(v) for v in at), sp.Float("1e-300")))
+    terms = [approx(factor * value**power) for (power,), factor in top.terms()]
+    return float(abs(sum(terms)) / max(abs(term) for term in terms))
 
 
 def _with_sides(root: Root, marks: list[Expr], signs: Signs) -> Root:

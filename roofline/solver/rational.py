@@ -42,22 +42,19 @@ def approx(value: Expr) -> sp.Float:
 def real_roots(poly: sp.Poly) -> tuple[Expr, ...]:
     """The distinct real roots in rising order."""
     found: list[Expr] = []
-    factors = [poly] if poly.degree() <= 1 else [factor for factor, _ in poly.factor_list()[1]]
-    for factor in factors:
+    for factor, _ in poly.factor_list()[1]:
         found += _roots_of_irreducible(factor)
-    return tuple(sorted(set(found), key=approx))
+    return tuple(sorted(found, key=approx))
 
 
 def _roots_of_irreducible(poly: sp.Poly) -> list[Expr]:
-    if poly.degree() < 1:
-        return []
     if poly.degree() == 1:
         a, b = poly.all_coeffs()
         return [-b / a]
     if poly.degree() == 2:
         a, b, c = poly.all_coeffs()
         disc = b * b - 4 * a * c
-        return [] if disc < 0 else [(-b - sp.sqrt(disc)) / (2 * a), (-b + sp.sqrt(disc)) / (2 * a)]
+        return [] if disc.is_negative else [(-b - sp.sqrt(disc)) / (2 * a), (-b + sp.sqrt(disc)) / (2 * a)]
     return [sp.Float(sp.N(root, DIGITS), DIGITS) for root in poly.real_roots()]
 
 
@@ -75,31 +72,34 @@ def between(low: Expr, high: Expr) -> sp.Rational:
 def sign_at(expr: Expr, x: sp.Symbol, point: sp.Rational) -> int:
     """Sign of the rational function at a rational point that is no pole."""
     top, bottom = fraction(expr, x)
-    value = top.eval(point) * bottom.eval(point)
-    return int(sp.sign(value))
+    return int(sp.sign(top.mul(bottom).eval(point)))
 
 
 def cuts(expr: Expr, x: sp.Symbol, low: Expr, high: Expr) -> list[Expr]:
     """Zeros and poles strictly between `low` and `high`, in rising order."""
     top, bottom = fraction(expr, x)
-    points = set(real_roots(top) if not top.is_zero else ()) | set(real_roots(bottom))
-    return sorted((p for p in points if low < p < high), key=approx)
+    return sorted((p for p in (*real_roots(top), *real_roots(bottom)) if low < p < high), key=approx)
 
 
 def limit(expr: Expr, x: sp.Symbol, point: Expr, side: str = "+") -> Expr:
     """One-sided limit of the rational function; +-oo where it diverges."""
     top, bottom = fraction(expr, x)
     if point.is_infinite:
-        order = top.degree() - bottom.degree() if not top.is_zero else -1
+        order = top.degree() - bottom.degree()  # -oo for zero
         lead = top.LC() / bottom.LC()
         if point == -sp.oo and order % 2:
             lead = -lead
-        return lead if order == 0 else (sp.Integer(0) if order < 0 else sp.sign(lead) * sp.oo)
+        if order < 0:
+            return sp.Integer(0)
+        return lead if order == 0 else sp.sign(lead) * sp.oo
     below = bottom.eval(point)
     if below != 0:
         return sp.sympify(top.eval(point) / below)
-    width = sp.Rational(1, 10**30) * (1 if side == "+" else -1)
-    return sp.oo * sign_at(expr, x, sp.Rational(approx(point)) + width)
+    if side == "+":
+        near = between(point, [*cuts(expr, x, point, sp.oo), sp.oo][0])
+    else:
+        near = between([-sp.oo, *cuts(expr, x, -sp.oo, point)][-1], point)
+    return {1: sp.oo, -1: -sp.oo}[sign_at(expr, x, near)]
 
 
 def direction(expr: Expr, x: sp.Symbol, low: Expr, high: Expr) -> int:

@@ -118,7 +118,7 @@ class Signs:
         told_false = "outside its branch: {} >= 0 is false there"
         wanted = [*self._range(), *((c, False, told_false.format(self._named(c))) for c in held)]
         bounds = [expr for expr, _, _ in wanted]
-        left = list(others)
+        left = [c for c in others if c != sp.true]
         for expr, strict, told in wanted:
             outcome = self._at_root(expr, strict, value, poly, larger)
             if outcome is False or outcome == sp.false:

@@ -53,9 +53,8 @@ def _hidden(problem: Problem, signs: Signs) -> tuple[Problem, Names]:
     """The problem with Max, ceiling, ... without the unknown as plain symbols, and what every dummy stands for."""
     lhs, rhs = (_settled(side, problem.x, signs) for side in (problem.lhs, problem.rhs))
     nodes = [n for n in (lhs - rhs).atoms(*KINKS, *STEPS) if not n.has(problem.x)]
-    outer = [n for n in nodes if not any(n != m and m.has(n) for m in nodes)]
     marks: Names = {}
-    for i, node in enumerate(sorted(outer, key=str)):  # sorted, so that two runs agree
+    for i, node in enumerate(sorted(nodes, key=str)):  # sorted, so that two runs agree
         marks[node] = sp.Dummy(f"c{i}", positive=node.is_positive or None, real=True)
     unknown = SYMBOLS.get(problem.unknown, sp.Symbol(problem.unknown))
     names = {mark: node for node, mark in marks.items()} | {problem.x: unknown}
@@ -65,9 +64,9 @@ def _hidden(problem: Problem, signs: Signs) -> tuple[Problem, Names]:
 def _settled(side: Expr, x: sp.Symbol, signs: Signs) -> Expr:
     """Max and Min without the unknown decided where signs and assumptions do it (Max(0, topk) is topk)."""
     for node in sorted((n for n in side.atoms(sp.Max, sp.Min) if not n.has(x)), key=sp.count_ops):
-        turn = 1 if isinstance(node, sp.Max) else -1
         for arg in node.args:
-            if all(signs.nonnegative(turn * (arg - other)) for other in node.args if other != arg):
+            others = (other for other in node.args if other != arg)
+            if all(signs.nonnegative(arg - o if isinstance(node, sp.Max) else o - arg) for o in others):
                 side = put(side, {node: arg})
                 break
     return side
@@ -88,7 +87,8 @@ def _solve_branch(problem: Problem, branch: Branch, signs: Signs, found: Found) 
     poly = sp.Poly(top, problem.x)
     if poly.is_zero:
         low, high, left = signs.interval(branch.conditions)
-        found.intervals.append(Interval(low, high, tuple(c >= 0 for c in left)))
+        open_ = (signs.simplified(c, False) for c in left)
+        found.intervals.append(Interval(low, high, tuple(c for c in open_ if c not in (True, sp.true))))
         return
     text = branch_text(branch.choices, problem)
     for factor in _factors(poly):
@@ -102,8 +102,8 @@ def _solve_branch(problem: Problem, branch: Branch, signs: Signs, found: Found) 
 
 def _factors(poly: sp.Poly) -> list[sp.Poly]:
     """Factors that depend on the unknown."""
-    if poly.degree() <= 1:
-        return [poly] if poly.degree() == 1 else []
+    if poly.degree() == 1:
+        return [poly]
     x = poly.gen
     return [sp.Poly(factor, x) for factor, _ in sp.factor_list(poly.as_expr())[1] if factor.has(x)]
 
@@ -141,7 +141,7 @@ def _merged(found: Found) -> list[Root]:
         same = [r for r in kept if r.value == root.value]
         if any(set(r.conditions) <= held for r in same):
             continue
-        kept = [r for r in kept if r not in same or not held <= set(r.conditions)] + [root]
+        kept = [r for r in kept if r not in same or not held.issubset(r.conditions)] + [root]
     return kept
 
 
@@ -161,7 +161,8 @@ def _named(problem: Problem, found: Found, names: Names) -> Solution:
     """The solution with every dummy replaced by what it stands for."""
 
     def shown(conditions: tuple[sp.Basic, ...]) -> tuple[sp.Basic, ...]:
-        return tuple(dict.fromkeys(c.xreplace(names) for c in conditions))
+        named = (c.xreplace(names) for c in conditions)
+        return tuple(dict.fromkeys(c for c in named if c != sp.true))
 
     values = {root.value for root in found.roots}
     rejected = [r._replace(value=r.value.xreplace(names)) for r in found.rejected if r.value not in values]

@@ -1,0 +1,31 @@
+"""The dashboard: `roofline app`, or `streamlit run app.py` in a checkout.
+
+frame.py is the picture frame (page settings, the shared selection in the sidebar, navigation); each page_*.py is one
+page.  A page computes nothing: it calls the functions of `roofline`, and shows their answers with the kit.
+
+A page module has
+
+    TITLE, PATH         heading in the navigation, and the page's name in its address
+    PARAMETERS          names of its own parameters in the address (those of the sidebar are the frame's)
+    page(selection)     draws the page from a `roofline.dashboard.selection.Selection`
+
+The kit, in controls.py (each `.show(where)` draws the widget, checks its parameter in the address, returns its value):
+
+    choice(name, options, default)   several(name, options, default)   slider(name, low, high, default, step)
+    steps(name, options, default)    switch(name, default)             text(name, default, longest)
+    refuse(name, value, expected, default)   a note about a parameter that a page reads itself
+    help_text(quantity)                      meaning, unit and letter from the glossary
+
+in live.py, for a slider whose chart is redrawn while it is dragged (live.js; formulas by roofline.answers.live):
+
+    live_slider(control, title, x=..., y=..., curves=..., levels=...) -> value
+
+and in kit.py:
+
+    chart(spec, key, alt) -> selection       Vega-Lite as a dict; needs a selection parameter, such as ZOOM
+    table(answer)  explain(answer)  notes(answer)
+    downloads(name, answer, figure)          PDF, SVG, PNG (figure: a function that makes it), CSV, JSON, LaTeX
+    reproduce(python, cli)                   with call_lines(function, *args, named=..., **options) -> (python, cli)
+    footer(roof, omits)
+    error(problem)  guarded()                errors as text; a trace goes to the server's log only
+"""

@@ -1,0 +1,101 @@
+"""The frame around the pages: settings, the shared selection in the sidebar, navigation, and what errors look like."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache, partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import streamlit as st
+
+from roofline.accelerators import Accelerator, load_catalog
+from roofline.dashboard import kit
+from roofline.dashboard.controls import choice, escape, refusals, shorten, steps
+from roofline.dashboard.selection import ALL_ROOFS, Selection
+from roofline.models import Model, list_models, load_model
+
+PAGES = ("roofline", "headcount", "crossover", "step", "kv", "hardware")  # in the order of the navigation
+SHARED = ("model", "hardware", "hardware_2", "roof", "batch", "context")
+NONE = "none"
+BATCHES = tuple(2**k for k in range(13))
+CONTEXTS = tuple(2**k for k in range(8, 21))
+DEFAULT = Selection()
+
+
+def main() -> None:
+    """Draw the dashboard once; Streamlit calls this for every change."""
+    st.set_page_config(page_title="roofline", layout="wide")
+    with kit.guarded():
+        modules = page_modules()
+        warnings = st.empty()
+        selection = shared_selection()
+        pages = [
+            st.Page(partial(_draw, module, selection), title=module.TITLE, url_path=module.PATH, default=at == 0)
+            for at, module in enumerate(modules)
+        ]
+        st.navigation(pages).run()
+        _tell(warnings, [*refusals(), *_unknown(modules)])
+
+
+@cache
+def page_modules() -> tuple[Any, ...]:
+    """The modules of the pages."""
+    names = [f"roofline.dashboard.page_{name}" for name in PAGES]
+    return tuple(import_module(name) for name in names if find_spec(name))
+
+
+def _draw(module: Any, selection: Selection) -> None:
+    with kit.guarded():
+        module.page(selection)
+
+
+def shared_selection() -> Selection:
+    """The widgets of the sidebar, which keep their values from page to page."""
+    bar = st.sidebar
+    model = choice("model", model_ids(), DEFAULT.model, help="Gives the shapes; `roofline model list`").show(bar)
+    ids = tuple(catalog())
+    first = choice("hardware", ids, DEFAULT.chip, label="accelerator", help="`roofline hardware list`").show(bar)
+    others = (NONE, *(i for i in ids if i != first))
+    second = choice("hardware_2", others, NONE, label="compare with", help="A second accelerator").show(bar)
+    chips = (first,) if second == NONE else (first, second)
+    roofs = choice("roof", roof_names(chips), ALL_ROOFS, help="Peak and bandwidth that bounds are taken from").show(bar)
+    batch = steps("batch", BATCHES, DEFAULT.batch).show(bar)
+    context = steps("context", CONTEXTS, DEFAULT.context).show(bar)
+    return Selection(model, chips, roofs, batch, context)
+
+
+@cache
+def model_ids() -> tuple[str, ...]:
+    """The built-in models."""
+    return list_models()
+
+
+@lru_cache(64)
+def known_model(name: str) -> Model:
+    """A built-in model, read once: models are frozen, so sessions may share them."""
+    return load_model(name)
+
+
+@cache
+def catalog() -> dict[str, Accelerator]:
+    """Every accelerator with a sourced roof."""
+    return {name: part for name, part in load_catalog().items() if part.roofs}
+
+
+def roof_names(chips: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of roofs that all of these accelerators have."""
+    own = [dict.fromkeys(r.name for r in catalog()[chip].roofs) for chip in chips]
+    return (ALL_ROOFS, *(name for name in own[0] if all(name in other for other in own)))
+
+
+def _unknown(modules: tuple[Any, ...]) -> list[str]:
+    """Parameters of the address that no page has."""
+    known = {*SHARED, *(name for module in modules for name in module.PARAMETERS)}
+    strange = [shorten(name) for name in st.query_params if name not in known]
+    return [f"{escape(repr(name))} in the address is not a parameter of this page and is ignored" for name in strange]
+
+
+def _tell(place: Any, told: list[str]) -> None:
+    if told:
+        place.warning("\n".join(f"- {line}" for line in told[:12]), icon=":material/info:")

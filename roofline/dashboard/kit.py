@@ -1,0 +1,184 @@
+"""What a page is built from: charts, tables, explanations, downloads, lines that reproduce it, footer, errors."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import streamlit as st
+
+from roofline import tables
+from roofline.answer import Answer
+from roofline.dashboard.controls import escape, help_text
+from roofline.errors import RooflineError
+
+LOG = logging.getLogger("roofline.dashboard")
+ZOOM = {"name": "zoom", "select": "interval", "bind": "scales"}
+MIME = {
+    "pdf": "application/pdf",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "csv": "text/csv",
+    "json": "application/json",
+    "tex": "application/x-tex",
+}
+Figure = Callable[[], Any]  # makes a matplotlib figure
+
+
+def chart(spec: Mapping[str, Any], key: str, alt: str) -> Mapping[str, Any]:
+    """A Vega-Lite chart; returns what is selected: {parameter: [record, ...]}.
+
+    The spec needs at least one selection parameter (`ZOOM` will do, inside the first layer of a layered chart): with
+    it, a key and `on_select`, zoom and legend outlive a slider's move.  Colours come from the theme; give none.
+    """
+    event: Any = st.vega_lite_chart(dict(spec), key=key, on_select="rerun", alt=alt, width="stretch")
+    return dict(getattr(event, "selection", None) or {})
+
+
+def table(answer: Answer, *, columns: Sequence[str] | None = None, height: Any = "auto", alt: str = "") -> None:
+    """The main table of an answer, sortable; numbers stay numbers, scaled to the unit of the heading."""
+    shown = [c for c in answer.columns if columns is None or c.key in columns]
+    data = {c.title: [_cell(c, row) for row in answer.rows] for c in shown}
+    st.dataframe(data, hide_index=True, height=height, alt=alt or answer.title or None)
+
+
+def _cell(column: Any, row: Mapping[str, Any]) -> Any:
+    value = row.get(column.key)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(f"{value / column.scale:.6g}")
+    return column.text(row) if value is not None else None
+
+
+def explain(answer: Answer, *, titles: Iterable[str] | None = None) -> None:
+    """The sections of an answer: derivation, numbers put in, sources."""
+    wanted = None if titles is None else set(titles)
+    for section in answer.sections:
+        if wanted is None or section.title in wanted:
+            st.markdown(f"**{escape(section.title)}**")
+            for formula in section.formulas:
+                st.latex(formula)
+            if section.lines:
+                st.markdown("\n".join(f"- {escape(line)}" for line in section.lines))
+
+
+def notes(answer: Answer) -> None:
+    """The notes that go with any form of an answer."""
+    st.caption("\n".join(f"- {escape(note)}" for note in answer.notes))
+
+
+def downloads(name: str, answer: Answer, figure: Figure | None = None) -> None:
+    """Buttons for the data (CSV, JSON), the derivation (LaTeX) and the figure (PDF, SVG, PNG), each made on click."""
+    forms: dict[str, Callable[[], str | bytes]] = {}
+    if figure is not None:
+        forms |= {suffix: _drawn(figure, f".{suffix}") for suffix in ("pdf", "svg", "png")}
+    if answer.rows:
+        forms["csv"] = lambda: tables.csv_text(answer)
+    forms |= {"json": answer.to_json, "tex": lambda: tables.latex(answer)}
+    st.markdown("**Download**")
+    row = st.container(horizontal=True)
+    for suffix, made in forms.items():
+        label = {"tex": "LaTeX"}.get(suffix, suffix.upper())
+        row.download_button(
+            label,
+            made,
+            file_name=f"roofline-{name}.{suffix}",
+            mime=MIME[suffix],
+            key=f"_download_{name}_{suffix}",
+            on_click="ignore",
+            help=f"{name} as {label}",
+        )
+
+
+def _drawn(figure: Figure, suffix: str) -> Callable[[], bytes]:
+    def made() -> bytes:
+        from roofline.figures import to_bytes
+
+        return to_bytes(figure(), suffix)
+
+    return made
+
+
+def reproduce(python: str, cli: str) -> None:
+    """The Python and the command lines that give the same answer; `call_lines` writes both."""
+    with st.expander("The same in Python and on the command line"):
+        st.code(python, language="python")
+        st.code(cli, language="bash")
+
+
+def call_lines(
+    function: str,
+    *args: Any,
+    command: str = "",
+    named: Sequence[str] = (),
+    defaults: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> tuple[str, str]:
+    """The Python line and the command line of one call.
+
+    function: a function of the package; command: its words on the command line where they differ; args: positional
+    arguments, each an option of the name in `named` on the command line (an argument where the name is empty);
+    options: keyword arguments, those that are None or equal to `defaults` left out.
+
+    >>> call_lines("heads", "h800-sxm", named=("hardware",), roof="flashmla")[1]
+    'roofline heads --hardware h800-sxm --roof flashmla'
+    """
+    kept = {k: v for k, v in options.items() if v is not None and v != (defaults or {}).get(k)}
+    told = ", ".join([*map(repr, args), *(f"{k}={v!r}" for k, v in kept.items())])
+    words = ["roofline", *(command or function).split()]
+    for option, value in [*zip([*named, *[""] * (len(args) - len(named))], args, strict=True), *kept.items()]:
+        words += _option(option, value)
+    return f"import roofline\nroofline.{function}({told})", " ".join(words)
+
+
+def _option(name: str, value: Any) -> list[str]:
+    flag = "--" + name.replace("_", "-")
+    if value is True or value is False:
+        return [flag if value else "--no-" + name.replace("_", "-")]
+    words = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    return [shlex.quote(words)] if not name else [flag, shlex.quote(words)]
+
+
+def footer(roof: str, omits: str) -> None:
+    """Which roof was used and what is not modelled, below every page."""
+    st.divider()
+    st.caption(f"Roof: {escape(roof)}. Dense peaks, decimal units, bounds, not forecasts.")
+    st.caption(escape(omits))
+
+
+def error(problem: object) -> None:
+    """A mistake told as plain text."""
+    st.error(escape(str(problem)), icon=":material/error:")
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Errors inside become text: a user's mistake its message, an internal error an id whose trace is in the log."""
+    try:
+        yield
+    except RooflineError as mistake:
+        error(mistake)
+    except Exception:
+        mark = secrets.token_hex(4)
+        LOG.exception("internal error %s", mark)
+        error(f"Internal error {mark}: the answer could not be made; the server's log has the details under this id.")
+
+
+__all__ = [
+    "ZOOM",
+    "call_lines",
+    "chart",
+    "downloads",
+    "error",
+    "escape",
+    "explain",
+    "footer",
+    "guarded",
+    "help_text",
+    "notes",
+    "reproduce",
+    "table",
+]

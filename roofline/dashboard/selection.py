@@ -1,0 +1,33 @@
+"""What all pages share: the choices of the sidebar, as plain hashable data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ALL_ROOFS = "all"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Model and accelerator ids, the name of the roof, and the workload of a step.
+
+    hardware holds one id or two to compare; roof is a name that every chosen accelerator has, or "all"; batch is in
+    sequences, context in cached tokens per sequence.
+    """
+
+    model: str = "deepseek-v3.2"
+    hardware: tuple[str, ...] = ("h800-sxm",)
+    roof: str = ALL_ROOFS
+    batch: int = 64
+    context: int = 8192
+
+    @property
+    def chip(self) -> str:
+        """The first accelerator, for pages that answer for one."""
+        return self.hardware[0]
+
+    @property
+    def roof_or_none(self) -> str | None:
+        """The roof as the library takes it: None is every roof where it draws several, the datasheet's where it
+        takes one."""
+        return None if self.roof == ALL_ROOFS else self.roof

@@ -1,0 +1,138 @@
+"""The charts of the page Model step as Vega-Lite, and what they say in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roofline.answer import Answer
+from roofline.units import number, show
+
+BARS = (("time_lower_s", "time", "s"), ("flops", "FLOPs", "FLOP"), ("bytes", "bytes", "B"), ("link_bytes", "sent", "B"))
+LABELS = {  # of axes in powers of two
+    "labelExpr": "datum.value >= 1048576 ? datum.value / 1048576 + 'Mi' : "
+    "datum.value >= 1024 ? datum.value / 1024 + 'Ki' : datum.value",
+    "labelAngle": -90,
+}
+
+
+def bars(found: Answer) -> dict[str, Any]:
+    """One bar each for time, FLOPs, bytes and bytes sent, stacked by kernel, coloured by part of the model."""
+    kernels = found["kernels"]
+    values = [
+        {
+            "quantity": name,
+            "kernel": row["name"],
+            "part": row["part"],
+            "value": row[key],
+            "amount": show(row[key], unit),
+            "bound": row["bound"],
+            "runs": row["count"],
+            "order": at,
+        }
+        for key, name, unit in BARS
+        for at, row in enumerate(kernels)
+        if row[key]
+    ]
+    return {
+        "data": {"values": values},
+        "height": {"step": 44},
+        "params": [{"name": "part", "select": {"type": "point", "fields": ["part"]}, "bind": "legend"}],
+        "mark": {"type": "bar", "stroke": "#808080", "strokeWidth": 0.6, "height": 34},
+        "encoding": {
+            "y": {"field": "quantity", "type": "nominal", "sort": [b[1] for b in BARS], "title": None},
+            "x": {
+                "field": "value",
+                "type": "quantitative",
+                "stack": "normalize",
+                "title": "share of the step",
+                "axis": {"format": ".0%"},
+            },
+            "color": {
+                "field": "part",
+                "type": "nominal",
+                "sort": list(dict.fromkeys(row["part"] for row in kernels)),
+                "legend": {"orient": "bottom", "columns": 3, "title": "part (click to single out)"},
+            },
+            "order": {"field": "order", "type": "quantitative"},
+            "opacity": {"condition": {"param": "part", "value": 1}, "value": 0.2},
+            "tooltip": [
+                {"field": name, "type": "nominal"} for name in ("kernel", "part", "quantity", "amount", "bound", "runs")
+            ],
+        },
+    }
+
+
+def bars_alt(found: Answer) -> str:
+    first = sorted(found["kernels"], key=lambda row: -row["share"])[:3]
+    told = ", ".join(f"{row['name']} {row['share']:.0%}" for row in first)
+    return f"Stacked bars of time, FLOPs and bytes of the step by kernel. Longest: {told}. The ledger has every number."
+
+
+def map_spec(rows: list[dict[str, Any]], along: str, title: str) -> dict[str, Any]:
+    tooltip = [
+        {"field": "batch", "type": "quantitative", "format": ","},
+        {"field": along, "type": "quantitative", "format": ","},
+        *({"field": name, "type": "nominal"} for name in ("time", "bound", "memory")),
+    ]
+    color = {
+        "field": "time_lower_s",
+        "type": "quantitative",
+        "scale": {"type": "log", "scheme": "viridis"},
+        "legend": {
+            "title": "step at least [s]",
+            "orient": "top",
+            "format": "~s",
+            "gradientLength": 220,
+            "tickCount": 4,
+        },
+    }
+    bright = {"test": "luminance(scale('color', datum.time_lower_s)) > 0.35", "value": "black"}
+    ink, shown, here = {"condition": bright, "value": "white"}, {"tooltip": tooltip}, _only("datum.here")
+    frame = {"type": "rect", "filled": False}
+    return {
+        "data": {"values": rows},
+        "height": 560,
+        "encoding": {
+            "x": {"field": along, "type": "ordinal", "title": title, "axis": LABELS},
+            "y": {
+                "field": "batch",
+                "type": "ordinal",
+                "sort": "descending",
+                "title": "batch",
+                "axis": {**LABELS, "labelAngle": 0},
+            },
+        },
+        "layer": [
+            {
+                "params": [{"name": "cell", "select": {"type": "point", "fields": ["batch", along]}}],
+                "mark": "rect",
+                "encoding": {"color": color, "tooltip": tooltip},
+            },
+            {**_only("datum.fits === false"), "mark": {"type": "rect", "color": "white", "opacity": 0.55}},
+            {**_only("datum.fits !== false"), **_letters("datum.letter"), "encoding": {**shown, "color": ink}},
+            {
+                **_only("datum.fits === false"),
+                **_letters("'(' + datum.letter + ')'"),
+                "encoding": {**shown, "color": {"value": "black"}},
+            },
+            {**here, "mark": {**frame, "stroke": "black", "strokeWidth": 5}},
+            {**here, "mark": {**frame, "stroke": "white", "strokeWidth": 2}},
+        ],
+    }
+
+
+def _only(test: str) -> dict[str, Any]:
+    return {"transform": [{"filter": test}]}
+
+
+def _letters(text: str) -> dict[str, Any]:
+    return {"mark": {"type": "text", "fontSize": 10, "text": {"expr": text}}}
+
+
+def map_alt(mapped: Answer, along: str) -> str:
+    first, last = mapped.rows[0], mapped.rows[-1]
+    return (
+        f"Heat map of the lower time bound: from {show(first['time_lower_s'], 's')} at batch {number(first['batch'])}, "
+        f"{along} {number(first[along])}, to {show(last['time_lower_s'], 's')} at batch {number(last['batch'])}, "
+        f"{along} {number(last[along])}. The data are under Download."
+    )
