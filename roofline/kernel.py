@@ -34,6 +34,7 @@ AXES: Mapping[str, str] = {
     "u": "state_value", "c": "conv", "o": "conv_channels", "l": "chunk",
 }  # fmt: skip
 RESOURCES = ("tensor", "vector", "exp", "read", "write", "link")
+SEEN = frozenset((symbol("pairs"), symbol("rows_read")))  # what a visibility binds; no other binding uses them
 QUANTITIES = ("flops", "vector_flops", "exps", "bytes", "intensity")
 
 
@@ -207,8 +208,9 @@ class Kernel(Cost):
 
         An expression given here sees the other quantities given here: ``bind(**dense().bindings(), q_len=1)`` puts 1
         into the pairs too.  A renaming, ``bind(heads=sym.heads / sym.tp)``, may be bound again: its heads are then the
-        new ones.  Binding a quantity to its own symbol frees it.  Raises BadValue for any other quantity that was bound
-        already to something else, because expressions bound with it (the pairs of one new token) have used it up.
+        new ones.  Binding a quantity to its own symbol frees it, and a new visibility (pairs, rows_read) replaces the
+        old one.  Raises BadValue for any other quantity that was bound already to something else, because expressions
+        bound with it (the pairs of one new token) have used it up.
 
         >>> from roofline.kernels import KERNELS
         >>> one = KERNELS["mla_mqa"].bind(pairs=1, rows_read=1, kernel_heads=128, latent=512, rope=64)
@@ -218,7 +220,7 @@ class Kernel(Cost):
         given = {symbol(k): exact(v, k) for k, v in values.items() if v is not None}
         new = {k: v.xreplace({other: x for other, x in given.items() if other != k}) for k, v in given.items()}
         renamed = {k for k in self.fixed & given.keys() if self.bindings[k].has(k)}
-        for k in (self.fixed & given.keys()) - renamed:
+        for k in (self.fixed & given.keys()) - renamed - SEEN:
             if new[k] not in (k, self.bindings[k]):  # its own symbol frees it
                 raise BadValue(str(k), new[k], f"no value: {self.name} has it bound to {self.bindings[k]}")
         bound = object.__new__(Kernel)

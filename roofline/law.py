@@ -60,12 +60,7 @@ def legs(kernel: Kernel, without: Collection[str] = ()) -> dict[str, Expr]:
     work = {
         leg: (_work(kernel, total), getattr(sym, rate)) for leg, (total, rate) in LEGS.items() if leg not in without
     }
-    found = {leg: amount / rate for leg, (amount, rate) in work.items() if amount != 0}
-    if not found and without and legs(kernel):
-        raise BadValue(
-            "without", ", ".join(sorted(without)), f"at least one leg of {kernel.name} ({', '.join(legs(kernel))})"
-        )
-    return found
+    return {leg: amount / rate for leg, (amount, rate) in work.items() if amount != 0}
 
 
 def _work(kernel: Kernel, total: str) -> Expr:
@@ -76,6 +71,9 @@ def _work(kernel: Kernel, total: str) -> Expr:
 def time_lower(cost: Cost, without: Collection[str] = ()) -> Expr:
     """Lower time bound [s]: the longest leg of each kernel, added over kernels that run one after the other."""
     timed = [(k, legs(k, without)) for k in cost.kernels]
+    for k, found in timed:
+        if not found and (own := legs(k)):
+            raise BadValue("without", ", ".join(sorted(without)), f"at least one leg of {k.name} ({', '.join(own)})")
     return sp.Add(*(_times(cost, k) * maximum(*found.values()) for k, found in timed if found))
 
 

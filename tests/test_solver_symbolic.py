@@ -72,6 +72,18 @@ def test_quadratic() -> None:
         ]
 
 
+def test_quadratic_with_a_negative_lead() -> None:
+    """The same in an unknown that sympy sorts after p: its factor is p s - s^2 - q, with -1 before s^2."""
+    s, spread = sym.seq_len, sp.sqrt(P**2 - 4 * Q)
+    real = P**2 - 4 * Q >= 0
+    for sign in (1, -1):
+        assert told(roots(sign * (s**2 - P * s), -sign * Q, "seq_len")) == [
+            (P / 2 - spread / 2, {real, Q > 0}),
+            (P / 2 + spread / 2, {real}),
+        ]
+    assert told(roots(P * s - s**2, -N, "seq_len")) == [(P / 2 + sp.sqrt(P**2 + 4 * N) / 2, set())]
+
+
 def test_quadratic_with_a_leading_symbol() -> None:
     """p x^2 - q x - 1: (q +- sqrt(q^2 + 4 p))/(2 p); the product of both is negative, in either writing."""
     spread = sp.sqrt(4 * P + Q**2) / (2 * P)
@@ -100,6 +112,13 @@ def test_quadratic_without_real_roots_and_with_one() -> None:
     assert told(roots(X**2 - 2 * P * X + P**2, 0, "heads")) == [(P, set())]
 
 
+def test_an_assumption_makes_the_roots_real() -> None:
+    """x^2 - p x + n with p^2 > 4 n given: both roots without a condition."""
+    half, spread = P / 2, sp.sqrt(P**2 - 4 * N) / 2
+    found = roots(X**2 - P * X, -N, "heads", assume=[P**2 > 4 * N])
+    assert told(found) == [(half - spread, set()), (half + spread, set())]
+
+
 def test_factors_are_solved_one_by_one() -> None:
     """(x - p)(x^2 - q): the square needs nothing, because q >= 0."""
     found = roots((X - P) * (X**2 - Q), 0, "heads")
@@ -120,6 +139,11 @@ def test_what_a_hidden_maximum_holds_is_asked_for_too() -> None:
         roots(X**5 - X * maximum(P, Q), N, "heads")
 
 
+def test_what_cancels_is_not_asked_for() -> None:
+    with pytest.raises(BadValue, match=r"numbers for nope$"):
+        roots(X**5 - X + P, N + P, "heads")
+
+
 # Max and Min
 
 
@@ -138,7 +162,9 @@ def test_branches_and_their_conditions() -> None:
 
 def test_the_same_root_with_weaker_conditions_is_kept() -> None:
     """|x - p| = 0 in both branches; Max(x - p, (x - p) q) = 0 at p in both, whatever q is."""
-    assert told(roots(maximum(X - P, P - X), 0, "heads")) == [(P, set())]
+    touching = roots(maximum(X - P, P - X), 0, "heads")
+    assert told(touching) == [(P, set())]
+    assert touching.roots[0].branch == "Max = -heads + latent"  # the first of the two
     assert told(roots(maximum(X - P, 2 * X - 2 * P), 0, "heads")) == [(P, set())]
 
 
@@ -148,6 +174,8 @@ def test_equality_on_an_interval() -> None:
     assert roots(minimum(X, P), P, "heads").intervals == (Interval(P, sp.oo),)
     found = roots(maximum(X, P, Q), P, "heads")
     assert (found.intervals, found.roots) == ((Interval(sp.Integer(0), P, (P >= Q,)),), ())
+    beside = roots((maximum(X, P) - P) * (X - N), 0, "heads")  # n is another root, above p only
+    assert (beside.intervals, told(beside)) == ((Interval(sp.Integer(0), P),), [(N, {N >= P})])
     assert roots(P + N, N + P, "heads").intervals == (Interval(sp.Integer(0), sp.oo),)
 
 
@@ -170,6 +198,8 @@ def test_maximum_settled_by_signs() -> None:
     assert told(roots(X * maximum(K, 2 * K), minimum(5 * K, 3 * K, K), "heads")) == [(sp.Rational(1, 2), set())]
     assert told(roots(X * maximum(sp.Integer(0), P), N, "heads")) == [(N / P, set())]
     assert told(roots(X * minimum(sp.Integer(0), P) + X, N, "heads")) == [(N, set())]
+    open_ = maximum(K, 2 * K, N)  # k <= 2 k says nothing of n
+    assert told(roots(X * open_, P, "heads")) == [(P / open_, set())]
     assert told(roots(X * maximum(P, N), N, "heads", assume=[P > N])) == [(N / P, set())]
     assert told(roots(X * minimum(P, N), N, "heads", assume=[P > N])) == [(1, set())]
 

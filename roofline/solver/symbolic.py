@@ -124,7 +124,7 @@ def _formula(poly: sp.Poly, signs: Signs) -> Iterator[tuple[Expr, bool | None, l
     disc = sp.factor(b * b - 4 * a * c)
     if signs.sign(disc) == -1:
         return
-    needed = [] if signs.sign(disc) in (0, 1) else [disc >= 0]
+    needed = [] if signs.sign(disc) == 1 else [disc >= 0]
     needed += signs.undecided(sp.Ne(a, 0), a)
     half, spread = sp.factor(-b / (2 * a)), sp.sqrt(sp.factor(disc / (4 * a * a)))
     for side in (-1, 1):
