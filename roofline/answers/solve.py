@@ -266,5 +266,11 @@ def _notes(data: Mapping[str, Any], first: Any) -> tuple[str, ...]:
     unset = "; phase not set: pairs and rows_read are symbols" if {"pairs", "rows_read"} & free else ""
     notes = [f"Numbers put in: {inputs}{'; phase ' + phase if phase else unset}."]
     notes += [f"{r.get('hardware', 'no root')}: {r['reason']}" for r in data["without_root"]]
+    others = sorted({k.precision for k in first.kernels if k.flops != 0} - {"bf16"})
+    if data["model"] and data["target"] == "ridge" and others:
+        notes.append(
+            f"The ridge is that of bf16; this step also runs products in {', '.join(others)}, whose ridges lie higher: "
+            "`roofline step` weighs them (batch_at_ridge)."
+        )
     omits = sorted({o for k in first.kernels for o in k.omits})
     return (*notes, f"Left out: {'; '.join(omits)}." if omits else "")
