@@ -64,7 +64,7 @@ HEAVY = {  # package -> who may import it
     },
     "yaml": {"accelerators", "engines", "safe_yaml"},
     "pydantic": {"accelerators"},
-    "pyarrow": {"sweep", "tables", "answers"},
+    "pyarrow": {"sweep", "tables", "answers", "dashboard"},
     "matplotlib": {"figures"},
     "streamlit": {"dashboard"},
     "click": {"cli"},

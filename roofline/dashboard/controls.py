@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from roofline.dashboard.parameters import PARAMETERS, label
 from roofline.glossary import GLOSSARY
 from roofline.units import number as plain
 
@@ -20,11 +21,14 @@ SHOWN = 40  # characters of a refused value that are told
 Kind = Literal["choice", "several", "slider", "steps", "switch", "text"]
 
 
-def help_text(quantity: str) -> str:
-    """Meaning, unit and letter of a glossary quantity, for the help of a control."""
-    record = GLOSSARY[quantity]
+def help_text(name: str) -> str:
+    """Meaning, unit and letter of a quantity from the glossary, and what the parameter's own words add."""
+    more = PARAMETERS[name].help if name in PARAMETERS else ""
+    if name not in GLOSSARY:
+        return escape(more)
+    record = GLOSSARY[name]
     unit = "" if record.unit == "1" else f" [{record.unit}]"
-    return f"{escape(record.meaning)}{unit}; ${record.latex}$, `{record.name}`"
+    return f"{escape(record.meaning)}{unit}; ${record.latex}$" + (f"; {escape(more)}" if more else "")
 
 
 def escape(text: str) -> str:
@@ -40,7 +44,7 @@ def shorten(text: str) -> str:
 
 @dataclass(frozen=True)
 class Control:
-    """One widget: `name` is its key and its parameter in the address, named as on the command line.
+    """One widget: `name` is its key and its parameter in the address; label and help are those of `parameters`.
 
     kind: "choice" (one of options), "several" (some of options), "slider" (a number from low to high), "steps" (one
     of ordered options), "switch" (on or off), "text" (at most `high` characters).
@@ -49,8 +53,6 @@ class Control:
     name: str
     kind: Kind
     default: Any
-    label: str = ""
-    help: str = ""
     options: tuple[Any, ...] = ()
     low: float = 0
     high: float = 0
@@ -59,8 +61,8 @@ class Control:
     def show(self, where: Any = st) -> Any:
         """Draw the widget and return its value; a refused parameter of the address leaves a note."""
         self._check_address()
-        common = {"key": self.name, "help": self.help or self._glossary_help(), "bind": "query-params"}
-        value = getattr(self, f"_{self.kind}")(where, self.label or self.name.replace("_", " "), common)
+        common = {"key": self.name, "help": help_text(self.name), "bind": "query-params"}
+        value = getattr(self, f"_{self.kind}")(where, label(self.name), common)
         if value != self._plain_default():
             _notes().pop(self.name, None)
         return value
@@ -84,9 +86,6 @@ class Control:
         """A number of the slider: whole where its steps are."""
         whole = all(float(x).is_integer() for x in (self.low, self.high, self.step))
         return round(float(value)) if whole else float(f"{float(value):.10g}")
-
-    def _glossary_help(self) -> str | None:
-        return help_text(self.name) if self.name in GLOSSARY else None
 
     def _plain_default(self) -> Any:
         return list(self.default) if self.kind == "several" else self.default
@@ -140,34 +139,34 @@ class Control:
         return where.text_input(label, value=self.default, max_chars=int(self.high), **common)
 
 
-def choice(name: str, options: Sequence[Any], default: Any, **more: Any) -> Control:
+def choice(name: str, options: Sequence[Any], default: Any) -> Control:
     """One of several options."""
-    return Control(name, "choice", default, options=tuple(options), **more)
+    return Control(name, "choice", default, options=tuple(options))
 
 
-def several(name: str, options: Sequence[Any], default: Sequence[Any] = (), **more: Any) -> Control:
+def several(name: str, options: Sequence[Any], default: Sequence[Any] = ()) -> Control:
     """Any number of options."""
-    return Control(name, "several", tuple(default), options=tuple(options), **more)
+    return Control(name, "several", tuple(default), options=tuple(options))
 
 
-def slider(name: str, low: float, high: float, default: float, step: float = 1, **more: Any) -> Control:
+def slider(name: str, low: float, high: float, default: float, step: float = 1) -> Control:
     """A number in a range; whole where low, high and step are."""
-    return Control(name, "slider", default, low=low, high=high, step=step, **more)
+    return Control(name, "slider", default, low=low, high=high, step=step)
 
 
-def steps(name: str, options: Sequence[Any], default: Any, **more: Any) -> Control:
+def steps(name: str, options: Sequence[Any], default: Any) -> Control:
     """One of ordered values, such as powers of two."""
-    return Control(name, "steps", default, options=tuple(options), **more)
+    return Control(name, "steps", default, options=tuple(options))
 
 
-def switch(name: str, default: bool = False, **more: Any) -> Control:
+def switch(name: str, default: bool = False) -> Control:
     """On or off."""
-    return Control(name, "switch", default, **more)
+    return Control(name, "switch", default)
 
 
-def text(name: str, default: str = "", longest: int = 4000, **more: Any) -> Control:
+def text(name: str, default: str = "", longest: int = 4000) -> Control:
     """Text of limited length, for state that no widget holds, such as an encoded list."""
-    return Control(name, "text", default, high=longest, **more)
+    return Control(name, "text", default, high=longest)
 
 
 def refuse(name: str, value: str, expected: str, default: str) -> None:

@@ -53,13 +53,13 @@ def _draw(module: Any, selection: Selection) -> None:
 def shared_selection() -> Selection:
     """The widgets of the sidebar, which keep their values from page to page."""
     bar = st.sidebar
-    model = choice("model", model_ids(), DEFAULT.model, help="Gives the shapes; `roofline model list`").show(bar)
+    model = choice("model", model_ids(), DEFAULT.model).show(bar)
     ids = tuple(catalog())
-    first = choice("hardware", ids, DEFAULT.chip, label="accelerator", help="`roofline hardware list`").show(bar)
+    first = choice("hardware", ids, DEFAULT.chip).show(bar)
     others = (NONE, *(i for i in ids if i != first))
-    second = choice("hardware_2", others, NONE, label="compare with", help="A second accelerator").show(bar)
+    second = choice("hardware_2", others, NONE).show(bar)
     chips = (first,) if second == NONE else (first, second)
-    roofs = choice("roof", roof_names(chips), ALL_ROOFS, help="Peak and bandwidth that bounds are taken from").show(bar)
+    roofs = choice("roof", roof_names(chips), ALL_ROOFS).show(bar)
     batch = steps("batch", BATCHES, DEFAULT.batch).show(bar)
     context = steps("context", CONTEXTS, DEFAULT.context).show(bar)
     return Selection(model, chips, roofs, batch, context)

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import pyarrow as pa
 import streamlit as st
 
 from roofline import tables
-from roofline.answer import Answer
+from roofline.answer import Answer, Column
 from roofline.dashboard.controls import escape, help_text
 from roofline.errors import RooflineError
+from roofline.units import number
 
 LOG = logging.getLogger("roofline.dashboard")
 ZOOM = {"name": "zoom", "select": "interval", "bind": "scales"}
@@ -39,18 +41,34 @@ def chart(spec: Mapping[str, Any], key: str, alt: str) -> Mapping[str, Any]:
     return dict(getattr(event, "selection", None) or {})
 
 
-def table(answer: Answer, *, columns: Sequence[str] | None = None, height: Any = "auto", alt: str = "") -> None:
-    """The main table of an answer, sortable; numbers stay numbers, scaled to the unit of the heading."""
-    shown = [c for c in answer.columns if columns is None or c.key in columns]
-    data = {c.title: [_cell(c, row) for row in answer.rows] for c in shown}
-    st.dataframe(data, hide_index=True, height=height, alt=alt or answer.title or None)
+def table(answer: Answer, *, height: Any = "auto", alt: str = "", **columns: Any) -> None:
+    """The main table of an answer, sortable: numbers stay numbers, scaled to the unit of the heading, six digits.
+
+    columns: settings of `st.column_config` for a column by its key, such as a link.  The table goes to the browser as
+    Arrow, which spares the detour over pandas.
+    """
+    rows = answer.rows
+    held = {c.title: _cells(c, rows) for c in answer.columns}
+    plain = st.column_config.NumberColumn(format="plain")
+    numbers = {title: plain for title, cells in held.items() if any(isinstance(cell, float) for cell in cells)}
+    named = {c.title: columns[c.key] for c in answer.columns if c.key in columns}
+    st.dataframe(
+        pa.table(held),
+        hide_index=True,
+        height=height,
+        placeholder="-",
+        column_config={**numbers, **named},
+        alt=alt or answer.title or None,
+    )
 
 
-def _cell(column: Any, row: Mapping[str, Any]) -> Any:
-    value = row.get(column.key)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(f"{value / column.scale:.6g}")
-    return column.text(row) if value is not None else None
+def _cells(column: Column, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """The cells of a column, of one kind: numbers where all are, else texts; None where a value is missing."""
+    values = [row.get(column.key) for row in rows]
+    told = [v for v in values if v is not None]
+    if column.show not in (None, number) or any(isinstance(v, bool) or not isinstance(v, (int, float)) for v in told):
+        return [None if v is None else column.text(row) for v, row in zip(values, rows, strict=True)]
+    return [None if v is None else float(f"{v / column.scale:.6g}") for v in values]
 
 
 def explain(answer: Answer, *, titles: Iterable[str] | None = None) -> None:
@@ -65,9 +83,9 @@ def explain(answer: Answer, *, titles: Iterable[str] | None = None) -> None:
                 st.markdown("\n".join(f"- {escape(line)}" for line in section.lines))
 
 
-def notes(answer: Answer) -> None:
-    """The notes that go with any form of an answer."""
-    st.caption("\n".join(f"- {escape(note)}" for note in answer.notes))
+def notes(answer: Answer, *, besides: str = "") -> None:
+    """The notes that go with any form of an answer, less the one that the footer tells."""
+    st.caption("\n".join(f"- {escape(note)}" for note in answer.notes if note != besides))
 
 
 def downloads(name: str, answer: Answer, figure: Figure | None = None) -> None:

@@ -61,12 +61,10 @@ def capacity(selection: Selection) -> None:
     )
     left, middle, right = st.columns(3)
     allowed = _tensor_degrees(selection.model)
-    tp = steps("tp", allowed, 1, label="TP").show(left) if len(allowed) > 1 else 1
-    dtype = choice("kv_dtype", KV_DTYPES, "auto", label="cache type (kv_dtype)", help="auto follows the checkpoint")
+    tp = steps("tp", allowed, 1).show(left) if len(allowed) > 1 else 1
+    dtype = choice("kv_dtype", KV_DTYPES, "auto")
     options = {"tp": tp, "kv_dtype": dtype.show(middle)}
-    options["utilization"] = slider(
-        "utilization", 0.5, 1.0, 0.9, 0.01, help="gpu_memory_utilization, mem_fraction_static, free_gpu_memory_fraction"
-    ).show(right)
+    options["utilization"] = slider("utilization", 0.5, 1.0, 0.9, 0.01).show(right)
     found = _by_engine(selection.model, selection.chip, max_model_len=selection.context, **options)
     kit.table(found)
     kit.notes(found)

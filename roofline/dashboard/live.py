@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from roofline.dashboard.controls import Control
+from roofline.dashboard.parameters import PARAMETERS, label
 
 HTML = """<div class="live"><label><span class="name"></span> <b class="value"></b></label>
 <input type="range"><svg role="img"></svg><div class="key"></div><output aria-live="polite"></output></div>"""
@@ -48,8 +49,8 @@ def live_slider(control: Control, title: str, **data: Any) -> float:
 
     slider = {
         "name": control.name,
-        "label": control.label or control.name.replace("_", " "),
-        "help": control.help,
+        "label": label(control.name),
+        "help": PARAMETERS[control.name].help,
         "unit": data.pop("unit", ""),
         "value": value,
         "min": control.low,

@@ -114,23 +114,13 @@ def _live(found: Answer, model: str, chip: str | None, roof: str | None, asked: 
 
 def _options(selection: Selection) -> dict[str, Any]:
     row = st.columns(4)
-    phase = choice(
-        "phase", PHASES, "oneshot", help="One-shot or chunked prefill, decode, or decode over a shared prefix"
-    ).show(row[0])
+    phase = choice("phase", PHASES, "oneshot").show(row[0])
     usual = "time" if phase == "shared-prefix" else "flops"
-    cost = choice(
-        "cost", ("flops", "time"), usual, help="FLOPs, or the time bound on the accelerator of the sidebar"
-    ).show(row[1])
-    heads = choice("kernel_heads", (OWN_HEADS, 16, 32, 64, 128), OWN_HEADS, label="kernel heads (0: unpadded)").show(
-        row[2]
-    )
-    gather = choice(
-        "gather", ("none", "perfect"), "none", label="gather reuse", help="Reuse of gathered rows between queries"
-    ).show(row[3])
-    degrees = several(
-        "tp", (1, 2, 4, 8, 16), (1,), label="TP", help="Tensor-parallel degrees; query heads divide by them"
-    ).show()
-    skip = switch("skip", True, label="skip keys that the first queries do not have").show()
+    cost = choice("cost", ("flops", "time"), usual).show(row[1])
+    heads = choice("kernel_heads", (OWN_HEADS, 16, 32, 64, 128), OWN_HEADS).show(row[2])
+    gather = choice("gather", ("none", "perfect"), "none").show(row[3])
+    degrees = several("tp", (1, 2, 4, 8, 16), (1,)).show()
+    skip = switch("skip", True).show()
     options = {
         "rate_ratio": RATIO.from_address(),
         "phase": phase,
@@ -148,7 +138,7 @@ def _workload(phase: str, selection: Selection) -> dict[str, Any]:
     if phase == "chunked":
         return {"context": selection.context}
     if phase == "decode":
-        unknown = choice("unknown", ("seq_len", "batch"), "seq_len", label="axis", help="What the axis counts").show()
+        unknown = choice("unknown", ("seq_len", "batch"), "seq_len").show()
         new = steps("q_len", (1, 2, 4, 8), 1).show()
         rest = {"context": selection.context} if unknown == "batch" else {"batch": selection.batch}
         return {"unknown": unknown, "q_len": new, **rest}

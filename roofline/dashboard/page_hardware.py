@@ -90,14 +90,14 @@ def _asked(own: tuple[Accelerator, ...]) -> dict[str, Any]:
     """What the table shows."""
     known = _choices(own)
     left, middle, right = st.columns(3)
-    precision = choice("precision", known["precision"], "bf16", help="bf16: fp16 stands in where a part has none")
-    roof = choice("table_roof", known["roof"], "datasheet", label="roof", help="Pair of peak and bandwidth")
-    search = text("search", "", 80, label="search", help="Part of an id, a name, an architecture or a flag")
+    precision = choice("precision", known["precision"], "bf16")
+    roof = choice("table_roof", known["roof"], "datasheet")
+    search = text("search", "", 80)
     return {
         "precision": precision.show(left),
         "table_roof": roof.show(middle),
         "search": search.show(right),
-        "vendor": several("vendor", known["vendor"], help="None marked: all vendors").show(),
+        "vendor": several("vendor", known["vendor"]).show(),
     }
 
 
@@ -218,7 +218,7 @@ def _one(selection: Selection, own: tuple[Accelerator, ...]) -> None:
     """One part in full: every roof, every flag, the source of every number."""
     st.subheader("One part in full")
     known = _named(own)
-    name = choice("part", tuple(known), selection.chip, help="`roofline hardware show ID --explain`").show()
+    name = choice("part", tuple(known), selection.chip).show()
     found = _part(known[name])
     kit.table(found)
     kit.notes(found)
@@ -238,8 +238,8 @@ def _two(selection: Selection, own: tuple[Accelerator, ...]) -> None:
     ids = tuple(known)
     left, right = st.columns(2)
     other = selection.hardware[1] if len(selection.hardware) > 1 else next(i for i in ids if i != selection.chip)
-    first = choice("first", ids, selection.chip, help="The part that the other is divided by").show(left)
-    second = choice("second", ids, other, help="The part that is compared with the first").show(right)
+    first = choice("first", ids, selection.chip).show(left)
+    second = choice("second", ids, other).show(right)
     found = _pair(known[first], known[second])
     kit.table(found)
     kit.notes(found)

@@ -22,7 +22,7 @@ from roofline.dashboard.selection import Selection
 TITLE, PATH = "Head count", "heads"
 PARAMETERS = ("heads", "latent", "rope", "w_kv", "kv_row_bytes", "q_len")
 FROM_WIDTH = 0  # kv_row_bytes that stands for "as w_kv gives it"
-HEADS = slider("heads", 1, 256, 64, help="query heads on the rank")
+HEADS = slider("heads", 1, 256, 64)
 ROWS = (FROM_WIDTH, 288, 352, 576, 656, 1152, 2304)
 
 
@@ -82,7 +82,7 @@ def _options() -> dict[str, Any]:
         "q_len": slider("q_len", 1, 16, 1).show(row[2]),
     }
     width = steps("w_kv", (0.5, 1.0, 2.0, 4.0), 2.0).show(row[3])
-    whole = steps("kv_row_bytes", ROWS, FROM_WIDTH, label="row bytes (0: from w kv)").show(row[4])
+    whole = steps("kv_row_bytes", ROWS, FROM_WIDTH).show(row[4])
     return shape | ({"kv_row_bytes": whole} if whole else {"w_kv": width})
 
 

@@ -14,6 +14,7 @@ from roofline.answers.kv_capacity import OMITS as CAPACITY_OMITS
 from roofline.dashboard import kit, kv_engines
 from roofline.dashboard.controls import NOTES, choice, refuse, shorten, slider, steps
 from roofline.dashboard.kv_charts import ROWS, grid_alt, grid_spec, sweep_alt, sweep_spec
+from roofline.dashboard.parameters import label
 from roofline.dashboard.selection import Selection
 from roofline.errors import BadValue
 from roofline.memory.presets import PAGE_SIZES, PRESETS
@@ -82,7 +83,7 @@ def _requests() -> list[int]:
     )
     found = [int(tokens) for tokens in edited["tokens"] if tokens is not None and tokens == tokens][:MOST]
     held["_kv_text"] = held["_kv_told"] = ",".join(map(str, found)) or told
-    right.text_input("the same list as text (lengths)", key="_kv_text", max_chars=LONGEST, help=f"Tokens: {EXPECTED}")
+    right.text_input(label("lengths"), key="_kv_text", max_chars=LONGEST, help=f"Tokens: {EXPECTED}")
     right.caption(
         "Add a row at the foot of the table, mark rows to delete them, or write the list as text: "
         "it is part of this page's address, so a link restores it."
@@ -143,8 +144,8 @@ def _reserve(where: Any) -> int:
         if not good:
             refuse("reserve", told, "one of " + ", ".join(map(str, RESERVES)), str(default))
         held["_kv_reserve"] = int(told) if good else default
-    label, meaning = "reservation [tokens] (reserve)", "Slots that the naive way gives each request"
-    held["_kv_reserved"] = where.select_slider(label, RESERVES, key="_kv_reserve", help=meaning)
+    told, meaning = label("reserve"), kit.help_text("reserve")
+    held["_kv_reserved"] = where.select_slider(told, RESERVES, key="_kv_reserve", help=meaning)
     keep_in_address("reserve", held["_kv_reserved"], default)
     return int(held["_kv_reserved"])
 
@@ -152,21 +153,15 @@ def _reserve(where: Any) -> int:
 def _controls(selection: Selection) -> dict[str, Any]:
     """Page size, reservation, pool, shared prefix."""
     left, middle, right = st.columns(3)
-    page_size = steps("page_size", PAGE_SIZES, 16, label="page size [tokens]").show(left)
+    page_size = steps("page_size", PAGE_SIZES, 16).show(left)
     reserve = _reserve(middle)
-    pool = steps("pool", POOLS, "2GiB", label="pool", help=kit.help_text("pool_bytes")).show(right)
-    prefix = slider(
-        "prefix", 0, 512, 0, label="shared prefix [tokens]", help=kit.help_text("prefix") + "; 0: nothing is shared"
-    ).show(left)
-    sharers = slider(
-        "prefix_requests", 2, 10, 3, label="requests that share it", help="The first of the list that are long enough"
-    ).show(middle)
+    pool = steps("pool", POOLS, "2GiB").show(right)
+    prefix = slider("prefix", 0, 512, 0).show(left)
+    sharers = slider("prefix_requests", 2, 10, 3).show(middle)
     width = choice(
         "bytes_per_token",
         WIDTHS,
         WIDTHS[0],
-        label="bytes per token",
-        help="128KiB: Llama-3.1-8B in bf16; model: that of the sidebar",
     ).show(right)
     size = {"model": selection.model} if width == MODEL else {"bytes_per_token": parse(width, "B", "bytes_per_token")}
     return {

@@ -40,19 +40,13 @@ def page(selection: Selection) -> None:
 
 def _options(selection: Selection) -> dict[str, Any]:
     row = st.columns(5)
-    phase = choice("phase", PHASES, "decode", help="decode, one-shot prefill, or a chunk after cached context").show(
-        row[0]
-    )
+    phase = choice("phase", PHASES, "decode").show(row[0])
     decode = phase == "decode"
     sizes = tuple(2**k for k in range(0 if decode else 4, 4 if decode else 18))
     q_len = steps("q_len", sizes, 1 if decode else 4096).show(row[1])
     tp = steps("tp", (1, 2, 4, 8, 16), 1).show(row[2])
-    kv = choice(
-        "kv_dtype", WIDTHS, "auto", label="cache", help="Number format of the cache; auto: as the model has it"
-    ).show(row[3])
-    weight = choice(
-        "weight_dtype", WEIGHTS, "auto", label="weights", help="Format of the matrices; auto: as stored"
-    ).show(row[4])
+    kv = choice("kv_dtype", WIDTHS, "auto").show(row[3])
+    weight = choice("weight_dtype", WEIGHTS, "auto").show(row[4])
     context = 0 if phase == "oneshot" else selection.context
     return {"phase": phase, "batch": selection.batch, "q_len": q_len, "context": context, "tp": tp,
             "kv_dtype": kv, "weight_dtype": weight}  # fmt: skip
@@ -70,7 +64,7 @@ def _detail(found: Answer, event: Mapping[str, Any], options: Mapping[str, Any])
     """The kernel clicked on, or chosen by name where there is no mouse."""
     picked = event.get("pick") or []
     names = (NOTHING, *dict.fromkeys(p["name"] for p in found["points"]))
-    told = choice("kernel", names, NOTHING, label="explain a kernel", help="Or click on a point of the chart").show()
+    told = choice("kernel", names, NOTHING).show()
     name = picked[0]["name"] if picked else told
     rows = [r for r in found.rows if r["name"] == name]
     if not rows:

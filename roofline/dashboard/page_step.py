@@ -10,10 +10,11 @@ import streamlit as st
 from roofline.answer import Answer
 from roofline.answers.compare import compare
 from roofline.answers.step import step
-from roofline.answers.step_map import degrees, step_map
+from roofline.answers.step_map import step_map
 from roofline.answers.step_report import OMITS
 from roofline.dashboard import kit
 from roofline.dashboard.controls import choice, steps
+from roofline.dashboard.deployment import deployment
 from roofline.dashboard.selection import Selection
 from roofline.dashboard.step_charts import bars, bars_alt, map_alt, map_spec
 from roofline.dashboard.uploads import uploaded
@@ -48,36 +49,17 @@ def _model(name: str) -> Model:
     return load_model(name)
 
 
-@lru_cache(maxsize=256)
-def _allowed(model: Model, tp: int = 1, dp: int = 1) -> dict[str, list[int]]:
-    return degrees(model, tp=tp, dp=dp)
-
-
 def _controls(model: Model) -> dict[str, Any]:
     """Phase and deployment; only degrees that divide the model are on offer."""
     left, middle, right = st.columns(3)
-    phase = choice(
-        "phase", PHASES, "decode", help="decode; oneshot: whole prompts; chunked: a chunk over cached tokens"
-    )
+    phase = choice("phase", PHASES, "decode")
     chosen: dict[str, Any] = {"phase": phase.show(left)}
     prefill = chosen["phase"] != "decode"
-    new = steps("q_len", NEW_TOKENS if prefill else DRAFTED, 2048 if prefill else 1, label="new tokens (q_len)")
+    new = steps("q_len", NEW_TOKENS if prefill else DRAFTED, 2048 if prefill else 1)
     chosen["q_len"] = new.show(middle)
-    kv = choice("kv_dtype", KV_DTYPES, "auto", label="cache type (kv_dtype)", help="auto follows the checkpoint")
+    kv = choice("kv_dtype", KV_DTYPES, "auto")
     chosen["kv_dtype"] = kv.show(right)
-    chosen["tp"] = _degree("tp", _allowed(model)["tp"], left)
-    chosen["dp"] = _degree("dp", _allowed(model)["dp"], middle)
-    chosen["ep"] = _degree("ep", _allowed(model, chosen["tp"], chosen["dp"])["ep"], right)
-    return chosen
-
-
-def _degree(name: str, allowed: list[int], where: Any) -> int:
-    """A slider over the degrees that divide, or a word where there is but one."""
-    if len(allowed) > 1:
-        return int(steps(name, allowed, 1, label=name.upper()).show(where))
-    reason = "no routed experts, or one rank" if name == "ep" else "the shapes divide by no other"
-    where.caption(f"{name.upper()}: {allowed[0] if allowed else 1} ({reason})")
-    return 1
+    return chosen | deployment(model, left, middle, right)
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,188 @@
+"""A dashboard in a real browser: one server of `roofline app`, Debian's Chromium through playwright, one tab a test.
+
+`benchmarks/bench_dashboard.py` drives the same.  Nothing here waits a fixed time: a page is settled when Streamlit says
+that its script is not running and every chart has been drawn.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+ROOT = Path(__file__).parent.parent
+CHROMIUM = os.environ.get("ROOFLINE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+PAGES = {"roofline": "", "heads": "heads", "crossover": "crossover", "step": "step", "kv": "kv", "hardware": "hardware"}
+SETTLED = """() => {
+  const app = document.querySelector('[data-testid="stApp"]');
+  if (!app || app.dataset.testScriptState !== 'notRunning' || !document.querySelector('h1')) return false;
+  if (document.querySelector('[data-testid="stSkeleton"]')) return false;
+  return [...document.querySelectorAll('[data-testid="stVegaLiteChart"]')].every((c) => c.querySelector('svg, canvas'));
+}"""
+# Streamlit's page, opened by a deep link to a sub-page, first asks for these beside that page, then at the root.
+STREAMLIT_404 = ("_stcore/health", "_stcore/host-config")
+
+
+def missing() -> str:
+    """Why no browser can be had here, or nothing."""
+    if CHROMIUM is None:
+        return "no chromium on this machine (apt-get install chromium)"
+    try:
+        import playwright  # noqa: F401
+    except ImportError:
+        return "playwright is not installed (pip install -e '.[e2e]')"
+    return ""
+
+
+@dataclass
+class Server:
+    """A running dashboard."""
+
+    url: str
+    log: Path
+    healthy_s: float
+
+    def address(self, page: str = "roofline", **parameters: Any) -> str:
+        """The address of a page with parameters; a list gives a parameter several times."""
+        query = urlencode({k: v for k, v in parameters.items() if v is not None}, doseq=True)
+        return f"{self.url}/{PAGES[page]}" + (f"?{query}" if query else "")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def serving(limit_s: float = 60) -> Iterator[Server]:
+    """`roofline app` on a free port until the block ends."""
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "server.log"
+        start = time.perf_counter()
+        with log.open("wb") as told:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "roofline", "app", f"--port={port}"], cwd=ROOT, stdout=told, stderr=told
+            )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            while not _healthy(url):
+                if process.poll() is not None or time.perf_counter() - start > limit_s:
+                    raise RuntimeError(f"the dashboard did not start: {log.read_text()}")
+                time.sleep(0.01)
+            yield Server(url, log, time.perf_counter() - start)
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def _healthy(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Headless Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        try:
+            yield chromium
+        finally:
+            chromium.close()
+
+
+@dataclass
+class Tab:
+    """A page in a browser of its own, with everything that it complained about or asked of other machines."""
+
+    page: Any
+    server: Server
+    complaints: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+
+    def open(self, page: str = "roofline", **parameters: Any) -> Tab:
+        self.page.goto(self.server.address(page, **parameters))
+        return self.settled()
+
+    def settled(self) -> Tab:
+        self.page.wait_for_function(SETTLED, timeout=60_000)
+        return self
+
+    def rerun(self, act: Any) -> Tab:
+        """Do something that makes the server run the page, and wait until it has."""
+        self.page.evaluate(
+            """() => {
+              const app = document.querySelector('[data-testid="stApp"]');
+              window.ran = false;
+              new MutationObserver((_, watch) => {
+                if (app.dataset.testScriptState === 'running') { window.ran = true; watch.disconnect(); }
+              }).observe(app, { attributes: true, attributeFilter: ['data-test-script-state'] });
+            }"""
+        )
+        act()
+        self.page.wait_for_function("window.ran")
+        return self.settled()
+
+    def slider(self, key: str) -> Any:
+        """The handle of a Streamlit slider, by its key."""
+        return self.page.locator(f".st-key-{key} [role=slider]").first
+
+    def text(self) -> str:
+        return str(self.page.locator('[data-testid="stMain"]').inner_text())
+
+    def query(self) -> str:
+        return urlsplit(self.page.url).query
+
+
+@contextmanager
+def tab(chromium: Any, server: Server, width: int = 1280, height: int = 900, theme: str = "light") -> Iterator[Tab]:
+    """A fresh browser context with one page."""
+    context = chromium.new_context(
+        viewport={"width": width, "height": height}, color_scheme=theme, accept_downloads=True
+    )
+    made = Tab(context.new_page(), server)
+
+    def said(message: Any) -> None:
+        source = (message.location or {}).get("url", "")
+        if message.type == "error" and not source.endswith(STREAMLIT_404):
+            made.complaints.append(f"{message.text} ({source})")
+
+    def asked(request: Any) -> None:
+        host = urlsplit(request.url).hostname
+        if host not in ("127.0.0.1", "localhost", None):
+            made.outside.append(request.url)
+
+    made.page.on("console", said)
+    made.page.on("pageerror", lambda error: made.complaints.append(str(error)))
+    made.page.on("request", asked)
+    try:
+        yield made
+    finally:
+        context.close()
