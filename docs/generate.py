@@ -2,11 +2,13 @@
 
 glossary.md   from roofline.glossary
 kernels.md    from roofline.kernels
+parameters.md from the pages of the dashboard
 figures/      the figure of the README
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from roofline.answers.plot import plot
@@ -63,7 +65,16 @@ def kernels_page() -> str:
     return "\n".join(lines)
 
 
-PAGES = {"glossary.md": glossary_page, "kernels.md": kernels_page}
+def parameters_page() -> str:
+    """The parameters of the dashboard's address; imported here, since it draws every page."""
+    if str(HERE) not in sys.path:
+        sys.path.insert(0, str(HERE))
+    from parameters import parameters_page as drawn
+
+    return drawn()
+
+
+PAGES = {"glossary.md": glossary_page, "kernels.md": kernels_page, "parameters.md": parameters_page}
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ _ANSWERS = {
     "derive": "derive",
     "formula": "formula",
     "hardware": "hardware",
+    "hardware_compare": "hardware_table",
+    "hardware_table": "hardware_table",
     "heads": "heads",
     "kv_capacity": "kv",
     "kv_pages": "kv",

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -35,9 +36,9 @@ from roofline.kernels.mla import MLA_ABSORPTION, MLA_MHA, MLA_MQA, MLA_UNABSORPT
 from roofline.kernels.sparse import DSA_INDEXER
 from roofline.phases import check_phase
 from roofline.solver import roots
-from roofline.solver.rational import approx
+from roofline.solver.rational import approx, sign_at
 from roofline.solver.solution import Rejected, Root
-from roofline.symbols import Expr, exact, sym
+from roofline.symbols import Expr, exact, replaced, sym
 from roofline.visibility import Visibility
 
 COSTS = ("flops", "time")
@@ -46,6 +47,8 @@ SUBJECTS = {  # what is compared: the two sides' names
     "indexer": ("indexer", "attention"),
     "dense": ("dense", "dsa"),
 }
+Numbers = tuple[tuple[str, Expr], ...]  # values by name, exact
+PLACES = tuple(sp.Integer(2) ** k for k in (-40, 0, 12, 24, 40))  # where functions of an unknown are compared
 UNKNOWNS = {"oneshot": ("seq_len",), "chunked": ("q_len",), "decode": ("seq_len", "batch"), "shared-prefix": ("batch",)}
 
 
@@ -133,15 +136,21 @@ def seen(case: Case) -> Visibility:
 
 def sides(case: Case) -> tuple[Cost, Cost]:
     """The two costs in symbols, before numbers are put in."""
+    return _sides(case.subject, case.phase, seen(case))
+
+
+@lru_cache(maxsize=64)
+def _sides(subject: str, phase: str, core: Visibility) -> tuple[Cost, Cost]:
+    """The two costs of a comparison whose MQA core sees `core`; the same objects each time, for their totals cost."""
     dense = visibility.dense().bindings()
-    sparse = seen(case).bindings()
-    if case.subject == "indexer":
+    sparse = core.bindings()
+    if subject == "indexer":
         return DSA_INDEXER.bind(**dense), MLA_MQA.bind(**sparse)
-    if case.subject == "dense":
+    if subject == "dense":
         return MLA_MQA.bind(**dense), DSA_INDEXER.bind(**dense) + MLA_MQA.bind(**sparse)
-    if case.phase == "oneshot":
+    if phase == "oneshot":
         return MLA_MHA.bind(**dense), MLA_MQA.bind(**sparse)
-    if case.phase == "shared-prefix":
+    if phase == "shared-prefix":
         part = visibility.prefix_part().bindings()
         return MLA_MHA.bind(**part), MLA_MQA.bind(**part)
     return MLA_UP_PROJECTION.bind(**dense) + MLA_MHA.bind(**dense), MLA_ABSORPTION + MLA_MQA.bind(
@@ -162,8 +171,8 @@ def _values(case: Case) -> dict[str, Any]:
     return defaults(case.phase, case.given) | dict(case.given)
 
 
-def put_in(case: Case, cost: Cost, unknown: str) -> Cost:
-    """A cost with everything but the unknown replaced by numbers."""
+def put_in(case: Case, unknown: str) -> tuple[Cost, Cost]:
+    """Both costs with everything but the unknown replaced by numbers."""
     values = {**_values(case), **case.shape}
     values["kernel_heads"] = case.kernel_heads if case.kernel_heads is not None else case.shape["heads"]
     if case.phase == "oneshot":
@@ -171,26 +180,66 @@ def put_in(case: Case, cost: Cost, unknown: str) -> Cost:
     elif unknown == "seq_len":
         values["context"] = sym.seq_len - exact(values["q_len"])
     values.pop(unknown, None)  # it stays a symbol
-    return cost.bind(**values)
+    return _bound(*sides(case), _exact(values))
+
+
+def _exact(values: Mapping[str, Any]) -> Numbers:
+    """Values without rounding and in one order: what a cached result may be told apart by."""
+    return tuple((name, exact(value, name)) for name, value in sorted(values.items()) if value is not None)
+
+
+@lru_cache(maxsize=256)
+def _bound(first: Cost, second: Cost, values: Numbers) -> tuple[Cost, Cost]:
+    """Both costs with numbers put in; a new rate ratio asks for the same ones."""
+    return first.bind(**dict(values)), second.bind(**dict(values))
 
 
 def _amount(case: Case, cost: Cost, ratio: Expr | int) -> Expr:
     """FLOPs or time of one side; `ratio` scales its FLOP rate."""
     if case.cost == "flops":
         return cost.flops / ratio
-    without = [leg for leg, (_, rate) in law.LEGS.items() if rate not in case.rates]
-    rates = {getattr(sym, k): exact(v, k) for k, v in case.rates.items()}
+    return _time(cost, _exact(case.rates), _exact(case.peaks), exact(ratio))
+
+
+@lru_cache(maxsize=512)
+def _time(cost: Cost, rates: Numbers, peaks: Numbers, ratio: Expr) -> Expr:
+    """Lower time bound of a cost at these rates and tensor peaks by precision."""
+    known, own = dict(rates), dict(peaks)
+    without = frozenset(leg for leg, (_, rate) in law.LEGS.items() if rate not in known)
+    put = {getattr(sym, name): value for name, value in rates}
     total = sp.Integer(0)
     for kernel in cost.kernels:
-        own = case.peaks.get(kernel.precision)
-        peak = rates[sym.peak] if own is None else exact(own, "peak")
-        total += law.time_lower(kernel, without).xreplace({**rates, sym.peak: peak * ratio})
+        peak = own.get(kernel.precision, known["peak"])
+        legs = law.legs(kernel, without).values() or [law.time_lower(kernel, without)]  # which tells what is missing
+        total += _longest([replaced(leg, {**put, sym.peak: peak * ratio}) for leg in legs])
     return total
+
+
+def _longest(times: list[Expr]) -> Expr:
+    """What `sympy.Max` makes of these times.
+
+    It tries long to find which of two is larger wherever both are positive.  Two that cross there need no such trial,
+    and they cross if one is larger at one place and smaller at another.
+    """
+    unknown = set().union(*(t.free_symbols for t in times))
+    if len(times) == 1 or len(unknown) != 1 or any(t.has(sp.Max, sp.Min) for t in times):
+        return sp.Max(*times)
+    (x,) = unknown
+    alone = [a for i, a in enumerate(times) if all(_cross(a, b, x) for j, b in enumerate(times) if j != i)]
+    rest = [t for t in times if t not in alone]
+    largest = sp.Max(*rest) if rest else sp.Max(*alone, evaluate=False)
+    return sp.Max(*alone, *sp.Max.make_args(largest), evaluate=False) if alone else largest
+
+
+def _cross(a: Expr, b: Expr, x: sp.Symbol) -> bool:
+    """Whether the larger of two functions changes between some places (found by trial: False may be wrong)."""
+    signs = {sign_at(a - b, x, place) for place in PLACES}
+    return {-1, 1} <= signs
 
 
 def equation(case: Case, unknown: str) -> tuple[Expr, Expr]:
     """Both sides as expressions of the unknown (and of `rate_ratio` where that is the unknown)."""
-    first, second = (put_in(case, side, unknown) for side in sides(case))
+    first, second = put_in(case, unknown)
     ratio = sym.rate_ratio if unknown == "rate_ratio" else exact(case.rate_ratio, "rate_ratio")
     return _amount(case, first, ratio if case.subject == "modes" else 1), _amount(case, second, 1)
 
@@ -205,7 +254,7 @@ def rate_ratio_at(case: Case, seq_len: Any) -> Crossing:
     """The rate ratio at which the two modes cross at `seq_len` (one-shot prefill): the inverse question."""
     if case.phase != "oneshot" or case.subject != "modes":
         raise BadValue("at_length", seq_len, "phase oneshot and a comparison of the modes")
-    first, second = (put_in(case, side, "rate_ratio").bind(seq_len=seq_len) for side in sides(case))
+    first, second = (side.bind(seq_len=seq_len) for side in put_in(case, "rate_ratio"))
     lhs, rhs = _amount(case, first, sym.rate_ratio), _amount(case, second, 1)
     return _solved(case, "rate_ratio", lhs, rhs, None)[0]
 

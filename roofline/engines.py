@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import deepcopy
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -79,9 +80,8 @@ def thresholds(shape: Mapping[str, float], tp: int, *, cached: bool = False) -> 
         told = {k: str(entry[k]) for k in ("engine", "backend", "what", "kind", "source", "url", "date")}
         length = entry["length"] if ranges is None else _largest(ranges)
         beyond = None if cached and "cached" in entry else entry.get("next", {}).get(tp)
-        found.append(
-            {**told, "seq_len": length, "next_seq_len": beyond, "ranges": ranges, "limit": entry.get("limit"), "tp": tp}
-        )
+        own = {"ranges": deepcopy(ranges), "limit": deepcopy(entry.get("limit"))}  # the caller's, not the file's
+        found.append({**told, "seq_len": length, "next_seq_len": beyond, **own, "tp": tp})
     return found
 
 

@@ -17,13 +17,13 @@ it (padded); `p` is a visible (query, key) pair and `k` a cache row read.  A `Vi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import sympy as sp
 
 from roofline.errors import BadValue, UnknownName
-from roofline.symbols import SYMBOLS, Expr, exact, latex, symbol
+from roofline.symbols import SYMBOLS, Expr, exact, latex, replaced, symbol
 
 AXES: Mapping[str, str] = {
     "b": "batch", "s": "q_len", "p": "pairs", "k": "rows_read", "t": "tokens", "K": "topk",
@@ -36,6 +36,12 @@ AXES: Mapping[str, str] = {
 RESOURCES = ("tensor", "vector", "exp", "read", "write", "link")
 SEEN = frozenset((symbol("pairs"), symbol("rows_read")))  # what a visibility binds; no other binding uses them
 QUANTITIES = ("flops", "vector_flops", "exps", "bytes", "intensity")
+
+
+@lru_cache(maxsize=1024)
+def _factored(expr: Expr) -> Expr:
+    """`sympy.factor_terms`, worked out once for an expression."""
+    return sp.factor_terms(expr)
 
 
 class Term(NamedTuple):
@@ -200,8 +206,8 @@ class Kernel(Cost):
 
     def total(self, *resources: str) -> Expr:
         """The sum of the terms that use these resources, with everything bound put in."""
-        raw = sp.Add(*(self.size(t) for t in self.terms if t.resource in resources))
-        return sp.factor_terms(sp.factor_terms(raw).xreplace(self.bindings))
+        sizes = tuple(self.size(t) for t in self.terms if t.resource in resources)
+        return _factored(replaced(_factored(sp.Add(*sizes)), self.bindings))
 
     def bind(self, **values: Any) -> Kernel:
         """A kernel with quantities replaced by numbers or expressions of other quantities.
@@ -218,7 +224,7 @@ class Kernel(Cost):
         17408/41
         """
         given = {symbol(k): exact(v, k) for k, v in values.items() if v is not None}
-        new = {k: v.xreplace({other: x for other, x in given.items() if other != k}) for k, v in given.items()}
+        new = {k: replaced(v, {other: x for other, x in given.items() if other != k}) for k, v in given.items()}
         renamed = {k for k in self.fixed & given.keys() if self.bindings[k].has(k)}
         for k in (self.fixed & given.keys()) - renamed - SEEN:
             if new[k] not in (k, self.bindings[k]):  # its own symbol frees it
@@ -227,7 +233,8 @@ class Kernel(Cost):
         kept = {k: v for k, v in self.__dict__.items() if not isinstance(getattr(type(self), k, None), cached_property)}
         bound.__dict__.update(kept)
         own = {k: v for k, v in new.items() if k not in renamed}
-        bound.bindings = {k: v.xreplace(new) for k, v in self.bindings.items()} | own
+        known: dict[Expr, Expr] = {}
+        bound.bindings = {k: replaced(v, new, known) for k, v in self.bindings.items()} | own
         bound.fixed = (self.fixed | given.keys()) - {k for k, v in new.items() if v == k}
         bound.times = self.times.xreplace(new)
         return bound

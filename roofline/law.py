@@ -20,7 +20,8 @@ peak/bandwidth
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 import sympy as sp
@@ -57,9 +58,13 @@ def attainable() -> Expr:
 
 def legs(kernel: Kernel, without: Collection[str] = ()) -> dict[str, Expr]:
     """Time of each leg that the kernel uses [s]; `without` names legs whose rate is not known."""
-    work = {
-        leg: (_work(kernel, total), getattr(sym, rate)) for leg, (total, rate) in LEGS.items() if leg not in without
-    }
+    return {leg: time for leg, time in _legs(kernel).items() if leg not in without}
+
+
+@lru_cache(maxsize=256)
+def _legs(kernel: Kernel) -> Mapping[str, Expr]:
+    """The legs of one kernel, worked out once: neither a kernel nor the times change."""
+    work = {leg: (_work(kernel, total), getattr(sym, rate)) for leg, (total, rate) in LEGS.items()}
     return {leg: amount / rate for leg, (amount, rate) in work.items() if amount != 0}
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -55,7 +56,31 @@ def exact(value: Any, name: str = "value") -> Expr:
 
 def latex(expr: Any, **settings: Any) -> str:
     """LaTeX with the glossary's names (sympy alone would read `beta_hbm` as a bold H)."""
-    return str(sp.latex(expr, symbol_names=_LATEX, **settings))
+    return str(sp.latex(expr, symbol_names=_LATEX, **settings)) if settings else _latex(expr)
+
+
+@lru_cache(maxsize=512)
+def _latex(expr: Any) -> str:
+    return str(sp.latex(expr, symbol_names=_LATEX))
+
+
+def replaced(expr: Expr, new: Mapping[Expr, Expr], known: dict[Expr, Expr] | None = None) -> Expr:
+    """`expr.xreplace(new)`, in which a part that occurs many times is replaced once.
+
+    known: what was replaced by the same `new` already.  A Max or Min compares its arguments whenever it is built, so
+    this matters for pairs and rows that hold the same one over and over.
+    """
+    if expr in new:
+        return new[expr]
+    if not expr.args:
+        return expr
+    known = {} if known is None else known
+    found = known.get(expr)
+    if found is None:
+        args = [replaced(a, new, known) for a in expr.args]
+        found = expr if all(a is b for a, b in zip(args, expr.args, strict=True)) else expr.func(*args)
+        known[expr] = found
+    return found
 
 
 def maximum(*parts: Expr) -> Expr:

@@ -7,6 +7,7 @@ that its script is not running and every chart has been drawn.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -15,7 +16,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,16 @@ SETTLED = """() => {
   const app = document.querySelector('[data-testid="stApp"]');
   if (!app || app.dataset.testScriptState !== 'notRunning' || !document.querySelector('h1')) return false;
   if (document.querySelector('[data-testid="stSkeleton"]')) return false;
+  const live = [...document.querySelectorAll('[data-testid="stBidiComponentIsolated"]')];
+  if (!live.every((c) => c.shadowRoot?.querySelector('.curve'))) return false;
   return [...document.querySelectorAll('[data-testid="stVegaLiteChart"]')].every((c) => c.querySelector('svg, canvas'));
+}"""
+WATCH = """() => {
+  const app = document.querySelector('[data-testid="stApp"]');
+  window.ran = false;
+  new MutationObserver((_, watch) => {
+    if (app.dataset.testScriptState === 'running') { window.ran = true; watch.disconnect(); }
+  }).observe(app, { attributes: true, attributeFilter: ['data-test-script-state'] });
 }"""
 # Streamlit's page, opened by a deep link to a sub-page, first asks for these beside that page, then at the root.
 STREAMLIT_404 = ("_stcore/health", "_stcore/host-config")
@@ -131,28 +141,58 @@ class Tab:
         self.page.goto(self.server.address(page, **parameters))
         return self.settled()
 
+    def opened_s(self, page: str) -> float:
+        """Seconds until a page is drawn."""
+        start = time.perf_counter()
+        self.open(page)
+        return time.perf_counter() - start
+
     def settled(self) -> Tab:
-        self.page.wait_for_function(SETTLED, timeout=60_000)
+        self.page.wait_for_function(SETTLED, timeout=90_000)
         return self
+
+    def watch(self) -> None:
+        """From now on notice when the server runs the page."""
+        self.page.evaluate(WATCH)
+
+    def ran(self) -> Tab:
+        """Wait until the server has run the page since `watch`."""
+        self.page.wait_for_function("window.ran", timeout=90_000)
+        return self.settled()
 
     def rerun(self, act: Any) -> Tab:
         """Do something that makes the server run the page, and wait until it has."""
-        self.page.evaluate(
-            """() => {
-              const app = document.querySelector('[data-testid="stApp"]');
-              window.ran = false;
-              new MutationObserver((_, watch) => {
-                if (app.dataset.testScriptState === 'running') { window.ran = true; watch.disconnect(); }
-              }).observe(app, { attributes: true, attributeFilter: ['data-test-script-state'] });
-            }"""
-        )
+        self.watch()
         act()
-        self.page.wait_for_function("window.ran")
-        return self.settled()
+        return self.ran()
+
+    def whole(self) -> None:
+        """Make the window as high as the page, so that all of it is drawn."""
+        high = self.page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
+        self.page.set_viewport_size({"width": self.page.viewport_size["width"], "height": high + 40})
+        self.settled()
+
+    def metric(self, label: str) -> str:
+        """The figure of a `st.metric`."""
+        box = self.page.locator('[data-testid="stMetric"]').filter(
+            has=self.page.locator('[data-testid="stMetricLabel"]', has_text=re.compile(f"^{re.escape(label)}$"))
+        )
+        return str(box.first.locator('[data-testid="stMetricValue"]').inner_text()).strip()
+
+    def download(self, name: str, suffix: str) -> bytes:
+        """What a download button gives, made on the click."""
+        with self.page.expect_download(timeout=90_000) as coming:
+            self.page.locator(f".st-key-_download_{name}_{suffix} button").first.click()
+        return Path(coming.value.path()).read_bytes()
+
+    def upload(self, name: str, content: bytes) -> None:
+        """Give a file to the page's upload field."""
+        field = self.page.locator('[data-testid="stFileUploaderDropzoneInput"]')
+        field.set_input_files({"name": name, "mimeType": "application/octet-stream", "buffer": content})
 
     def slider(self, key: str) -> Any:
         """The handle of a Streamlit slider, by its key."""
-        return self.page.locator(f".st-key-{key} [role=slider]").first
+        return self.page.locator(f".st-key-{key} input[type=range]").first
 
     def text(self) -> str:
         return str(self.page.locator('[data-testid="stMain"]').inner_text())
@@ -167,6 +207,7 @@ def tab(chromium: Any, server: Server, width: int = 1280, height: int = 900, the
     context = chromium.new_context(
         viewport={"width": width, "height": height}, color_scheme=theme, accept_downloads=True
     )
+    context.set_default_timeout(90_000)
     made = Tab(context.new_page(), server)
 
     def said(message: Any) -> None:
@@ -186,3 +227,10 @@ def tab(chromium: Any, server: Server, width: int = 1280, height: int = 900, the
         yield made
     finally:
         context.close()
+
+
+@contextmanager
+def tabs(chromium: Any, server: Server, count: int) -> Iterator[list[Tab]]:
+    """Several browsers at once, which share nothing."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(tab(chromium, server)) for _ in range(count)]

@@ -4,7 +4,6 @@ numbers.  AppTest runs the script without a browser; what only a browser shows i
 from __future__ import annotations
 
 import json
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import roofline
-from roofline.answers.crossover import crossover
-from roofline.answers.live import crossover_live, heads_live
-from roofline.answers.plotted_step import step_roofline
 from roofline.answers.put_in import heads_steps, put_in
 from roofline.cli import app as cli_app
 from roofline.cli import run
-from roofline.dashboard import controls, crossover_chart, frame, kit
+from roofline.dashboard import controls, frame, kit
 from roofline.dashboard.selection import Selection
 
 PACKAGE = Path(roofline.__file__).parent
@@ -104,87 +100,6 @@ def test_every_page_draws_and_has_its_footer(module: str) -> None:
     at = fine(page_of(module, Selection()))
     assert any(c.value.startswith("Roof: ") for c in at.caption), "no footer"
     assert all(c.proto.alt for c in at.get("vega_lite_chart")), "a chart without alternative text"
-
-
-@pytest.mark.parametrize("chips", [("h200-sxm", "b200-sxm"), ("v100-sxm-32gb",)])
-@pytest.mark.parametrize("model", ["llama-3.1-8b", "glm-5", "mixtral-8x7b"])
-def test_the_roofline_chart_holds_the_numbers_of_the_library(model: str, chips: tuple[str, ...]) -> None:
-    chosen = Selection(model=model, hardware=chips, roof="datasheet", batch=32, context=4096)
-    (spec,) = specs(fine(page_of("roofline.dashboard.page_roofline", chosen)))
-    shown = {(r["hardware"], r["name"], r["precision"]): r for r in records(spec, "share")}
-    for chip in chips:
-        step = roofline.step(model, chip, batch=32, context=4096)
-        expected = {r["name"]: r for r in step["kernels"] if r["flops"] and r["bytes"]}
-        mine = {name: r for (hardware, name, _), r in shown.items() if hardware == chip}
-        assert mine.keys() == expected.keys()
-        for name, r in mine.items():
-            if sum(k["name"] == name for k in step["kernels"]) == 1:
-                assert r["x"] == pytest.approx(expected[name]["intensity_flop_per_byte"], rel=1e-12)
-                assert r["share"] == pytest.approx(expected[name]["share"], rel=1e-12)
-
-
-def test_the_points_of_a_step_lie_on_the_roof_of_their_precision() -> None:
-    found = step_roofline("deepseek-v3.2", ["h800-sxm", "b200-sxm"], batch=64, context=8192)
-    roofs = {(r["hardware"], r["roof"], r["precision"]): r for r in found["roofs"]}
-    assert len(found["points"]) > 20
-    for p in found["points"]:
-        r = roofs[p["hardware"], p["roof"], p["precision"]]
-        on_slope = r["bandwidth_byte_per_s"] * p["intensity_flop_per_byte"]
-        assert p["attainable_flop_per_s"] == pytest.approx(min(r["peak_flop_per_s"], on_slope), rel=1e-12)
-        assert p["roof_fraction"] == pytest.approx(p["attainable_flop_per_s"] / r["peak_flop_per_s"], rel=1e-12)
-    for chip in ("h800-sxm", "b200-sxm"):  # shares are of the time of the kernels, so they add to one
-        assert math.fsum(r["share"] for r in found.rows if r["hardware"] == chip) == pytest.approx(1, rel=1e-9)
-
-
-def test_the_head_count_page_shows_the_head_count_of_flashmla() -> None:
-    """136.70: 865 TFLOP/s over 3.35 TB/s, FlashMLA docs/20250422-new-kernel-deep-dive.md; two decimals are shown."""
-    at = fine(page_of("roofline.dashboard.page_headcount", Selection(hardware=("h800-sxm",), roof="flashmla")))
-    (spec,) = specs(at)
-    assert [round(r["x"], 2) for r in records(spec, "told")] == [136.70]
-    assert any(r"= 136.70" in m.value for m in at.latex)
-
-
-def test_a_slider_moves_the_number_to_what_the_library_gives() -> None:
-    at = fine(page_of("roofline.dashboard.page_headcount", Selection(roof="datasheet")))
-    at.slider(key="latent").set_value(256)
-    fine(at.run())
-    expected = roofline.heads("h800-sxm", roof="datasheet", latent=256).rows[0]["heads_exact"]
-    assert records(specs(at)[0], "told")[0]["x"] == pytest.approx(expected, rel=1e-12)
-    at.query_params["heads"] = "16"  # what the dragged slider leaves in the address on release
-    fine(at.run())
-    nearest = roofline.chips(16, roof="datasheet", latent=256).rows[0]["hardware"]
-    assert at.dataframe[0].value.iloc[0, 0] == nearest
-
-
-@pytest.mark.parametrize("heads", [1, 256])
-@pytest.mark.parametrize(("latent", "rope"), [(64, 0), (2048, 256)])
-def test_the_head_count_page_at_its_edges(heads: int, latent: int, rope: int) -> None:
-    fine(page_of("roofline.dashboard.page_headcount", Selection(), heads=heads, latent=latent, rope=rope, q_len=16))
-
-
-def test_the_crossover_page_shows_the_published_lengths() -> None:
-    """5,274 and 51,318: one rate ratio, 0.47, puts the crossings inside the limits of vLLM's table at TP 1 and at TP 8
-    (pull request 48770); the chart holds the exact roots, hence the tight tolerance."""
-    at = page_of("roofline.dashboard.page_crossover", Selection(), rate_ratio="0.47", kernel_heads="128", tp=["1", "8"])
-    (spec,) = specs(fine(at))
-    assert [round(r["x"]) for r in records(spec, "sides")] == [5274, 51318]
-    shown = records(spec, "curve")
-    at_root = [r["y"] for r in shown if r["x"] == records(spec, "sides")[0]["x"]]
-    assert min(abs(y / records(spec, "sides")[0]["y"] - 1) for y in at_root) < 1e-9
-
-
-@pytest.mark.parametrize("phase", ["oneshot", "chunked", "decode", "shared-prefix"])
-@pytest.mark.parametrize("cost", ["flops", "time"])
-def test_the_crossover_page_in_every_phase(phase: str, cost: str) -> None:
-    at = fine(page_of("roofline.dashboard.page_crossover", Selection(context=4096), phase=phase, cost=cost))
-    assert specs(at)
-
-
-def test_a_model_without_a_latent_gets_the_reason_and_no_trace() -> None:
-    at = page_of("roofline.dashboard.page_crossover", Selection(model="llama-3.1-8b"))
-    assert not at.exception
-    assert len(at.error) == 1
-    assert "no latent" in at.error[0].value.replace("\\", "")
 
 
 def test_a_deep_link_restores_the_view() -> None:
@@ -288,17 +203,6 @@ def test_numbers_are_put_into_the_formula() -> None:
     assert put_in(sym.peak, {"peak": 8.65e14}) == r"8.65 \cdot 10^{14}"
 
 
-def test_the_crossover_chart_keeps_outside_marks_below_its_curves() -> None:
-    data = roofline.plot("crossover", model="deepseek-v3.2").data
-    spec = crossover_chart.crossover_spec(data)
-    low, high = spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
-    lanes = [layer["encoding"]["y"]["value"] for layer in spec["layer"] if "value" in layer["encoding"]["y"]]
-    least = min(data["domain"]["cost_flop"])
-    at = spec["height"] * (math.log(high / least) / math.log(high / low))  # pixel of the lowest cost
-    assert len(lanes) == len([m for m in data["marks"] if m["items"]])
-    assert min(lanes) > at
-
-
 def test_both_configurations_are_the_same() -> None:
     """`streamlit run app.py` reads the one beside app.py, `roofline app` the one in the package."""
     own = PACKAGE / "dashboard" / ".streamlit" / "config.toml"
@@ -319,42 +223,3 @@ def test_the_server_listens_on_this_machine_only_and_tells_nobody() -> None:
 def test_a_bad_port_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["app", f"--port={port}"]) == 2
     assert "port" in capsys.readouterr().err
-
-
-class Math:
-    """The functions of JavaScript that the generated source calls, so that Python can run it."""
-
-    min, max, sqrt, pow = staticmethod(min), staticmethod(max), staticmethod(math.sqrt), staticmethod(pow)
-
-
-def called(script: dict[str, Any], **free: float) -> float:
-    """What a browser computes from a generated formula."""
-    value = eval(script["source"], {"Math": Math}, {**script["values"], **free})
-    assert isinstance(value, (int, float))
-    return value
-
-
-@pytest.mark.parametrize("heads", [1, 64, 128, 200])
-def test_the_script_of_the_head_count_is_the_formula(heads: int) -> None:
-    """17/9 FLOP/B a head at latent 512, rope 64 and two bytes an element: arXiv:2405.04434 sec. 2.1, exact."""
-    shape = roofline.heads("h800-sxm", roof="flashmla")["inputs"]
-    assert called(heads_live(shape, ""), heads=heads) == pytest.approx(17 / 9 * heads, rel=1e-12)
-
-
-@pytest.mark.parametrize("options", [
-    {"phase": "oneshot"},
-    {"phase": "oneshot", "kernel_heads": 128, "tp": 8},
-    {"phase": "oneshot", "cost": "time", "hardware": "h800-sxm", "roof": "datasheet"},
-    {"phase": "chunked", "context": 4096},
-], ids=lambda o: " ".join(map(str, o.values())))  # fmt: skip
-@pytest.mark.parametrize("ratio", [0.47, 1.0, 1.3])
-def test_the_dragged_curves_meet_where_the_library_says(options: dict[str, Any], ratio: float) -> None:
-    found = crossover("deepseek-v3.2", rate_ratio=ratio, **options)
-    for row, case in zip(found.rows, found.cases, strict=True):
-        if row["value"] is None:
-            continue
-        first, second = crossover_live(case, row["unknown"])
-        at = {row["unknown"]: row["value"], "rate_ratio": ratio}
-        assert called(first, **at) == pytest.approx(called(second, **at), rel=1e-9)
-        off = {**at, row["unknown"]: row["value"] * 1.5}
-        assert called(first, **off) != pytest.approx(called(second, **off), rel=1e-3), "equal everywhere proves nothing"

@@ -19,12 +19,12 @@ from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
 import roofline
-from roofline.answers.hardware_table import choices, compare_parts, hardware_table
+from roofline.answers.hardware_table import choices, hardware_compare, hardware_table
 from roofline.answers.kv import kv_pages
 from roofline.answers.step_map import degrees, step_map
 from roofline.dashboard.controls import NOTES
 from roofline.dashboard.kv_charts import KINDS, ROWS, SINGLE, cells
-from roofline.dashboard.page_kv import read_lengths
+from roofline.dashboard.kv_requests import read_lengths
 from roofline.errors import BadFile, BadValue, RooflineError
 from roofline.models import list_models
 from roofline.plan import Deployment, check_deployment
@@ -368,7 +368,7 @@ def test_capacity_is_told_for_every_engine() -> None:
         alone = roofline.kv_capacity(
             "llama-3.1-8b", "h100-sxm", engine=row["engine"], tp=2, max_model_len=4096, utilization=0.9
         )
-        assert row["tokens"] == alone["tokens"]
+        assert row["tokens held"] == alone["tokens"]
 
 
 # --- Hardware ---
@@ -400,10 +400,10 @@ def test_every_roof_and_precision_on_offer_has_a_part() -> None:
 
 def test_two_parts_compared() -> None:
     """H200 over H100: 4.8 against 3.35 TB/s, the same tensor units (NVIDIA's datasheets)."""
-    rows = {row["quantity"]: row["ratio"] for row in compare_parts("h100-sxm", "h200-sxm").rows}
+    rows = {row["quantity"]: row["ratio"] for row in hardware_compare("h100-sxm", "h200-sxm").rows}
     assert rows["bandwidth"] == pytest.approx(4.8 / 3.35)
     assert rows["peak bf16"] == 1
-    back = {row["quantity"]: row["ratio"] for row in compare_parts("h200-sxm", "h100-sxm").rows}
+    back = {row["quantity"]: row["ratio"] for row in hardware_compare("h200-sxm", "h100-sxm").rows}
     assert all(back[name] == pytest.approx(1 / ratio) for name, ratio in rows.items() if ratio)
 
 

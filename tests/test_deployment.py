@@ -180,16 +180,16 @@ def test_memory_counts_caches_where_they_are() -> None:
     assert one.kv_per_sequence == many.kv_per_sequence == 70_272 * 8192
     assert (one.kv, many.kv) == (80 * 70_272 * 8192, 10 * 70_272 * 8192)
     free = 141e9 - one.weights
-    assert largest_batch(141e9, one, tp) == free // (70_272 * 8192)
-    assert largest_batch(141e9, many, dp) % 8 == 0
-    assert largest_batch(1e9, one, tp) == 0
+    assert largest_batch(141e9, [one], tp) == free // (70_272 * 8192)
+    assert largest_batch(141e9, [many], dp) % 8 == 0
+    assert largest_batch(1e9, [one], tp) == 0
 
 
 def test_capacity_is_tight() -> None:
     """The largest batch fits, one more does not."""
     m, load = load_model("llama-3.1-8b"), Workload("decode", context=9999)
     need = memory(m, load, Deployment(), Options())
-    most = largest_batch(80e9, need, Deployment())
+    most = largest_batch(80e9, [need], Deployment())
     totals = [memory(m, load._replace(batch=b), Deployment(), Options()).total for b in (most, most + 1)]
     assert totals[0] <= 80e9 < totals[1]
 

@@ -17,7 +17,7 @@ def generator():
     return module
 
 
-@pytest.mark.parametrize("name", ["glossary.md", "kernels.md"])
+@pytest.mark.parametrize("name", ["glossary.md", "kernels.md", "parameters.md"])
 def test_page_is_fresh(name):
     assert (DOCS / name).read_text(encoding="utf-8") == generator().PAGES[name](), "run: python docs/generate.py"
 

@@ -180,18 +180,18 @@ def test_dots_of_a_step_lie_where_the_step_says_and_their_areas_are_shares():
     """Twice the share is twice the area, down to the smallest dot that can be seen; colour says the part."""
     ax, found = shared("step").axes[0], data("step")
     dots = [line for gid, line in by_gid(ax).items() if gid.startswith("point/")]
-    assert len(dots) == len(found["points"]) == len(found["rows"])
-    for dot, row in zip(dots, found["rows"], strict=True):
+    rows = sorted(found["points"], key=lambda row: -row["share"])
+    for dot, row in zip(dots, rows, strict=True):
         [(x, y)] = dot.get_xydata()
         assert dot.get_gid().endswith(row["name"])
         assert (x, y * 1e12) == pytest.approx((row["intensity_flop_per_byte"], row["attained_flop_per_s"]))
-    area = {r["name"]: d.get_markersize() ** 2 for d, r in zip(dots, found["rows"], strict=True)}
-    share = {r["name"]: r["share"] for r in found["rows"]}
+    area = {r["name"]: d.get_markersize() ** 2 for d, r in zip(dots, rows, strict=True)}
+    share = {r["name"]: r["share"] for r in rows}
     for name in ("routed experts, down", "output projection", "queries from the latent"):
         big = "routed experts, gate and up"
         assert area[name] / area[big] == pytest.approx(share[name] / share[big])
-    colors = {r["part"]: set() for r in found["rows"]}
-    for dot, row in zip(dots, found["rows"], strict=True):
+    colors = {r["part"]: set() for r in rows}
+    for dot, row in zip(dots, rows, strict=True):
         colors[row["part"]].add(dot.get_color())
         assert dot.get_marker() == "o", "marks of other shapes have other areas"
     assert all(len(c) == 1 for c in colors.values())

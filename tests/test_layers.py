@@ -21,7 +21,7 @@ from roofline.symbols import SYMBOLS
 ROOT = Path(roofline.__file__).parent
 LAYERS = (  # from low to high; a package counts as one, and its modules may import one another
     ("errors",),
-    ("glossary", "headcount", "safe_yaml", "units"),
+    ("files", "glossary", "headcount", "safe_yaml", "units"),
     ("symbols",),
     ("accelerators", "engines", "models"),  # what there is
     ("codegen", "kernel", "visibility"),  # what follows from it: the symbolic side

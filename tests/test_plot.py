@@ -151,7 +151,7 @@ def test_points_of_a_step_are_its_kernels_under_their_roofs():
     shares += sum(r["share"] for r in answer["not_shown"] if r["bound"] != "link")
     assert shares == pytest.approx(1)
     assert {r["name"] for r in answer["not_shown"] if r["bound"] == "link"} == {"expert dispatch", "expert combine"}
-    assert answer["whole"]["attained_flop_per_s"] == pytest.approx(whole["totals"]["flops"] / whole["time_lower_s"])
+    assert answer["whole"][0]["attained_flop_per_s"] == pytest.approx(whole["totals"]["flops"] / whole["time_lower_s"])
     assert {(r["precision"], round(r["ridge_flop_per_byte"], 1)) for r in answer["roofs"]} == {
         ("bf16", 206.1),
         ("fp8", 412.3),
@@ -214,7 +214,7 @@ def test_commands_write_every_form(tmp_path, arguments, suffix, capsys):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"kind": "step", "hardware": "h200-sxm,b200-sxm"}, BadValue, "one part"),
+        ({"kind": "step", "hardware": "h200-sxm", "color": "share"}, UnknownName, "part, bound"),
         ({"kind": "step", "model": "llama-3.1-8b", "hardware": "h100-sxm", "tp": 3}, BadValue, "tp"),
         ({"kind": "roofline", "kernel": "dsa_indexer", "model": "llama-3.1-8b"}, BadValue, "index_heads"),
         ({"kind": "roofline", "kernel": "flash"}, UnknownName, "unknown kernel 'flash'"),
@@ -268,7 +268,7 @@ def test_command_writes_the_file_and_the_document(tmp_path, capsys):
         (["heads", "--width", "wide", "-o", "x.pdf"], 2, "width"),
         (["hits", "sample", "-o", "x.pdf"], 1, "pools of a given size"),
         (["pages", "--lengths", "400000", "--page-size", "1", "-o", "x.pdf"], 1, "too many pages"),
-        (["step", "--hardware", "h100-sxm,h20"], 2, "one part"),
+        (["step", "--hardware", "h100-sxm,h20", "--color", "share"], 2, "color"),
         (["roofline", "--ridge", "128"], 1, "only the ridge point"),
         (["roofline", "--tp", "1,2"], 2, "one degree"),
         (["crossover", "--cost", "time"], 2, "needs --hardware"),

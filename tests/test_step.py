@@ -356,3 +356,16 @@ def test_a_path_of_a_config_works_as_an_id_does(tmp_path: Path) -> None:
     answer = step(str(path), "h100-sxm", context=10)
     params = load_model(str(path)).params
     assert answer["totals"]["flops"] == 2 * (params.active - 5 * 64) + 2 * 4 * 4 * 16 * 11
+
+
+@pytest.mark.parametrize("pp", [1, 2, 3, 4])
+@pytest.mark.parametrize("model", ["nemotron-h-56b", "llama-3.1-70b"])
+def test_the_largest_batch_fits_every_stage_of_a_pipeline_and_one_more_does_not(model: str, pp: int) -> None:
+    """The stage that is fullest at this batch need not be the first to be full: stages differ in caches and weights."""
+    asked = {"model": model, "hardware": "h100-sxm", "context": 65536, "pp": pp, "tp": 2}
+    most = step(**asked, batch=1)["memory"]["max_batch"]
+    if most == 0:
+        assert not step(**asked, batch=1)["fits"]
+        return
+    assert [step(**asked, batch=batch)["fits"] for batch in (most, most + 1)] == [True, False]
+    assert step(**asked, batch=most)["memory"]["max_batch"] == most

@@ -20,6 +20,7 @@ from roofline.accelerators.parts import GIVEN, Accelerator, RidgeOnly, Roof, bui
 from roofline.accelerators.sourcing import Source
 from roofline.accelerators.store import builtin
 from roofline.errors import BadFile, BadValue, UnknownName
+from roofline.files import kept
 from roofline.units import parse
 
 __all__ = ["Accelerator", "Catalog", "Roof", "Source", "adhoc", "load_catalog", "resolve", "select"]
@@ -65,9 +66,11 @@ class Catalog(Mapping[str, Accelerator]):
 
     def full_id(self, name: str) -> str:
         """The id that a name stands for.  Raises UnknownName, or BadValue where several parts share the start."""
+        if name in self._entries:
+            return name
         text = str(name).strip().lower().replace("_", "-").replace(" ", "-")
-        if name in self._entries or text in self._entries:
-            return name if name in self._entries else text
+        if text in self._entries:
+            return text
         starts = [i for i in self._entries if i.startswith(text + "-")] if text else []
         if len(starts) == 1:
             return starts[0]
@@ -90,7 +93,7 @@ class Catalog(Mapping[str, Accelerator]):
         for path in files:
             from roofline.accelerators.schema import read
 
-            found = read(path)
+            found = kept(read, path)
             for part_id, entry in found.entries.items():
                 override = entry.get("override", False)
                 if part_id in entries and not override:
@@ -102,7 +105,10 @@ class Catalog(Mapping[str, Accelerator]):
             warnings += [f"{path}: {where}: {text}" for where, text in found.warnings]
             brought[path] = list(found.entries)
             digests.append(found.digest)
-        return Catalog(entries, _joined(digests), warnings), brought
+        catalog = Catalog(entries, _joined(digests), warnings)
+        same = {part_id for part_id in self._built if entries[part_id] is self._entries[part_id]}
+        catalog._built = {part_id: self._built[part_id] for part_id in same}
+        return catalog, brought
 
 
 def load_catalog(files: Iterable[str] = (), environ: Mapping[str, str] | None = None) -> Catalog:
@@ -111,10 +117,24 @@ def load_catalog(files: Iterable[str] = (), environ: Mapping[str, str] | None = 
     `environ` replaces the environment (for tests); without HOME or XDG_CONFIG_HOME in it no config folder is read.
     Raises BadFile (exit code 3) for a file of the user that is missing, unreadable or invalid.
     """
-    entries, digest = builtin()
-    catalog = Catalog({part_id: (entry, "built-in") for part_id, entry in entries.items()}, digest[:12])
+    catalog = _builtin_parts()
     more = [*_user_files(os.environ if environ is None else environ), *files]
     return catalog.extended(more) if more else catalog
+
+
+_builtin: tuple[Any, Catalog] | None = None  # what the file gave, and its catalogue with the parts built so far
+
+
+def _builtin_parts() -> Catalog:
+    """The built-in parts alone: one catalogue, and one frozen record a part, as long as the file is the same."""
+    global _builtin
+    read = builtin()
+    last = _builtin
+    if last is None or last[0] is not read:
+        entries, digest = read
+        last = read, Catalog({part_id: (entry, "built-in") for part_id, entry in entries.items()}, digest[:12])
+        _builtin = last
+    return last[1]
 
 
 def _user_files(environ: Mapping[str, str]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -118,7 +119,7 @@ def crossover(
         "rows": rows,
         "inputs": inputs,
         "skipped": skipped,
-        "article": _article(),
+        "article": deepcopy(_article()),
     }
     used = [parts.digest if parts else "", engines.data(), [dict(m.shape) for m in models]]
     return Crossings(
@@ -195,7 +196,7 @@ def _rows(
         reason = f"{model.id} has no latent: MHA mode and MQA mode are modes of latent attention (kinds here: {kinds})"
         return [({**told, **_empty(), "reason": reason}, None)]
     shape = _rank_shape(model, tp, topk)
-    if options["subject"] != "modes" and "topk" not in shape:
+    if options["subject"] != "modes" and not {"topk", "index_heads"} <= shape.keys():
         return [({**told, **_empty(), "reason": f"{model.id} has no sparse attention, so no indexer"}, None)]
     chip = leg_rates(part, roof) if part else {}
     peaks = (

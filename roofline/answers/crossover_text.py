@@ -111,8 +111,9 @@ def explained(row: Mapping[str, Any], case: Case, found: list[Crossing]) -> list
         if crossing.root:
             formulas.append(rf"{crossing.root.latex} \approx {crossing.value:.6g}")
         lines += [f"rejected: {r.reason}" for r in crossing.rejected]
-    rates = ", ".join(f"{name} = {number(value)}" for name, value in case.rates.items())
-    lines += [f"rates: {rates}"] if rates and case.cost == "time" else []
-    dropped = dict.fromkeys(leg for side in (first, second) for leg in law.legs_left_out(side, case.rates))
-    lines += [f"no leg of {', '.join(dropped)}: no rate of it is sourced"] if dropped and case.cost == "time" else []
+    if case.cost == "time":
+        rates = ", ".join(f"{name} = {number(value)}" for name, value in case.rates.items())
+        lines += [f"rates: {rates}"] if rates else []
+        dropped = dict.fromkeys(leg for side in (first, second) for leg in law.legs_left_out(side, case.rates))
+        lines += [f"no leg of {', '.join(dropped)}: no rate of it is sourced"] if dropped else []
     return [Section(who(row), tuple(dict.fromkeys(lines)), tuple(dict.fromkeys(formulas)))]

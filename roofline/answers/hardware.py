@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from roofline.accelerators import Accelerator
@@ -103,7 +104,7 @@ def _one(part: Accelerator, asked: Any) -> Answer:
         "sources": sources,
         "skipped_reason": part.skipped_reason,
         "unsourced": list(part.unsourced),
-        "entry": dict(part.raw),
+        "entry": deepcopy(dict(part.raw)),  # the part and its entry are shared by all who ask
     }
     facts = [
         f"{label}: {show(value, unit)}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
-from roofline.accelerators import Accelerator, Roof
+from roofline.accelerators import Accelerator, Catalog, Roof, load_catalog, resolve
 from roofline.accelerators.parts import PRECISIONS
 from roofline.answer import Answer, Column
-from roofline.answers.common import Parts, chosen
-from roofline.errors import UnknownName
+from roofline.answers.common import chosen
+from roofline.errors import BadValue, UnknownName
 
 _COLUMNS = (
     Column("hardware", "id"),
@@ -31,33 +32,56 @@ _COMPARED = (
     Column("unit", "unit"),
     Column("first", "first", "1"),
     Column("second", "second", "1"),
-    Column("ratio", "second / first", "1", show=lambda v: f"{v:.3f}"),
+    Column("ratio", "second / first", "1"),
 )
+COMPARED = ("first", "second")  # the columns that are headed by ids
 MISSING = "A dash is a number without a sourced address, not zero."
 
 
-def hardware_table(files: Any = (), *, precision: str = "bf16", roof: str = "datasheet") -> Answer:
+def hardware_table(
+    files: Any = (), *, precision: str = "bf16", roof: str = "datasheet", vendor: Any = (), search: str = ""
+) -> Answer:
     """Every accelerator with its rates, the ridge point of a roof at a precision, and where the numbers come from.
 
     Parameters: files, YAML files or Accelerators to add; precision, bf16 (fp16 stands in where a part has none) or
-    another one; roof, a name.  Parts without that roof have no ridge.  `source` is that of the roof, else of the
-    bandwidth; `kind` is how its numbers were had.
+    another one; roof, a name; vendor, one or several to keep; search, part of an id, a name, an architecture or a flag.
+    Parts without that roof have no ridge.  `source` is that of the roof, else of the bandwidth; `kind` is how its
+    numbers were had.
 
-    >>> [round(r["ridge_flop_per_byte"], 1) for r in hardware_table().rows if r["hardware"] == "h800-sxm"]
+    >>> [round(r["ridge_flop_per_byte"], 1) for r in hardware_table(search="h800").rows]
     [295.3]
     """
-    if precision not in PRECISIONS:
-        raise UnknownName("precision", precision, PRECISIONS)
     parts = chosen(["all", *files])
+    known = _choices(parts.parts)
+    vendors = [vendor] if isinstance(vendor, str) else list(vendor)
+    for name, values in (("precision", [precision]), ("roof", [roof]), ("vendor", vendors)):
+        for value in values:
+            if value not in known[name]:
+                raise UnknownName(name, value, known[name])
     rows = [_row(part, precision, roof) for part in parts.parts]
-    with_ridge = [row for row in rows if row["ridge_flop_per_byte"] is not None]
+    kept = [row for row in rows if _passes(row, vendors, search)]
+    with_ridge = [row for row in kept if row["ridge_flop_per_byte"] is not None]
     notes = (
         *parts.warnings,
-        f"Roof {roof} at {precision}: {len(with_ridge)} of {len(rows)} parts have it. Dense peaks. {MISSING}",
+        f"Roof {roof} at {precision}: {len(with_ridge)} of {len(kept)} parts have it. Dense peaks. {MISSING}",
     )
-    data = {"rows": rows, "precision": precision, "roof": roof, "with_ridge": len(with_ridge)}
+    data = {
+        "rows": kept,
+        "precision": precision,
+        "roof": roof,
+        "vendor": vendors,
+        "search": search,
+        "parts": len(rows),
+        "with_ridge": len(with_ridge),
+    }
     title = f"Ridge points at {precision}, roof {roof}"
     return Answer("hardware-table", data, _COLUMNS, title=title, notes=notes, digest=parts.digest)
+
+
+def _passes(row: dict[str, Any], vendors: list[str], search: str) -> bool:
+    """Whether a row is of these vendors and has the words that are searched for."""
+    told = " ".join((row["hardware"], row["name"], row["architecture"] or "", *row["flags"]))
+    return (not vendors or row["vendor"] in vendors) and search.strip().lower() in told.lower()
 
 
 def choices(files: Any = ()) -> dict[str, list[str]]:
@@ -66,7 +90,10 @@ def choices(files: Any = ()) -> dict[str, list[str]]:
     >>> choices()["roof"][:2]
     ['datasheet', 'practical']
     """
-    parts = chosen(["all", *files]).parts
+    return _choices(chosen(["all", *files]).parts)
+
+
+def _choices(parts: list[Accelerator]) -> dict[str, list[str]]:
     roofs = [roof for part in parts for roof in part.roofs]
     found = {roof.precision for roof in roofs}
     return {
@@ -76,18 +103,23 @@ def choices(files: Any = ()) -> dict[str, list[str]]:
     }
 
 
-def compare_parts(first: str | Accelerator, second: str | Accelerator) -> Answer:
+def hardware_compare(first: str | Accelerator, second: str | Accelerator, files: Any = ()) -> Answer:
     """Two accelerators, number by number, with the second's over the first's.
 
-    >>> rows = compare_parts("h100-sxm", "h200-sxm").rows
+    Parameters: first, second, an id, a file with one part, or an Accelerator; files, YAML files with parts of one's own
+    that the ids may name.
+
+    >>> rows = hardware_compare("h100-sxm", "h200-sxm").rows
     >>> [round(r["ratio"], 3) for r in rows if r["quantity"] == "bandwidth"]
     [1.433]
     """
-    parts = chosen([first, second])
-    a, b = _both(parts, first, second)
+    catalog = load_catalog()
+    if files:
+        _, catalog = resolve(files, catalog)
+    a, catalog = _single(first, catalog)
+    b, catalog = _single(second, catalog)
+    mine, theirs = ({number[0]: number[1:] for number in _numbers(part)} for part in (a, b))
     rows = []
-    theirs = {name: (unit, value, scale) for name, unit, value, scale in _numbers(b)}
-    mine = {name: (unit, value, scale) for name, unit, value, scale in _numbers(a)}
     for name in dict.fromkeys((*mine, *theirs)):
         unit, _, scale = mine.get(name) or theirs[name]
         left, right = (side[name][1] if name in side else None for side in (mine, theirs))
@@ -100,24 +132,22 @@ def compare_parts(first: str | Accelerator, second: str | Accelerator) -> Answer
                 "ratio": right / left if left and right else None,
             }
         )
+    heads = (a.id, b.id) if a.id != b.id else ("first", "second")
+    columns = [replace(c, heading=heads[COMPARED.index(c.key)]) if c.key in COMPARED else c for c in _COMPARED]
+    notes = (*catalog.warnings, "Datasheet, dense peaks. " + MISSING)
     data = {"rows": rows, "hardware": [a.id, b.id]}
-    return Answer(
-        "hardware-compare",
-        data,
-        _COMPARED,
-        title=f"{a.name} and {b.name}",
-        notes=(*parts.warnings, "Datasheet, dense peaks. " + MISSING),
-        digest=parts.digest,
-    )
+    title = f"{a.name} and {b.name}"
+    return Answer("hardware-compare", data, columns, title=title, notes=notes, digest=catalog.digest)
 
 
-def _both(parts: Parts, first: Any, second: Any) -> tuple[Accelerator, Accelerator]:
-    """The two parts in the order asked for; the same part twice is fine."""
-    if len(parts.parts) == 1:
-        return parts.parts[0], parts.parts[0]
-    if isinstance(first, Accelerator) and not isinstance(second, Accelerator):  # names come before parts that are given
-        return parts.parts[1], parts.parts[0]
-    return parts.parts[0], parts.parts[1]
+def _single(part: str | Accelerator, catalog: Catalog) -> tuple[Accelerator, Catalog]:
+    """The one accelerator that is meant, and the catalogue with its file."""
+    if isinstance(part, Accelerator):
+        return part, catalog
+    parts, catalog = resolve([part], catalog)
+    if len(parts) != 1:
+        raise BadValue("hardware", part, f"one accelerator, not {len(parts)}")
+    return parts[0], catalog
 
 
 def _numbers(part: Accelerator) -> Iterator[tuple[str, str, float | None, float]]:

@@ -45,15 +45,6 @@ _COLUMNS = {
         Column("cheaper_below", "cheaper below"),
         Column("cheaper_above", "cheaper above"),
     ),
-    "step": (
-        Column("name", "kernel"),
-        Column("part", "part"),
-        Column("precision", "precision"),
-        Column("intensity_flop_per_byte", "intensity", "FLOP/B"),
-        Column("attained_flop_per_s", "best rate", "TFLOP/s", scale=1e12),
-        Column("share", "share", "%", scale=1e-2),
-        Column("bound", "bound"),
-    ),
 }
 
 
@@ -68,7 +59,8 @@ def plot(
         roofline     hardware, roof, precision, kernel, model, phase, tp, kernel_heads, batch, q_len, context, w_kv, ...
         heads        hardware, roof, latent, rope, w_kv, kv_row_bytes (one or several), q_len
         crossover    model, hardware, unknown, and the options of `roofline.crossover`
-        step         model, hardware, and the options of `roofline.step`
+        step         model, hardware (one or several), roof ("all" draws the others too), color ("part" or "bound"),
+                     and the options of `roofline.step`
         pages        those of `roofline.kv_pages`: the pages of each request
         waste        those of `roofline.kv_pages`, with several page sizes
         hits         those of `roofline.kv_replay`, with several pools
@@ -105,7 +97,9 @@ def _answer(kind: str, options: dict[str, Any]) -> Answer:
     if kind in KINDS[4:]:
         return _of_memory(kind, options)
     if kind == "step":
-        return _of_step(options)
+        from roofline.answers.plotted_step import step_data
+
+        return step_data(**options)
     if kind == "crossover":
         data, found = plotted_crossover.crossover_data(**options)
         return Answer(
@@ -133,24 +127,6 @@ def _answer(kind: str, options: dict[str, Any]) -> Answer:
         title=data["title"],
         notes=(*parts.warnings, *notes, OMITS),
         digest=parts.digest,
-    )
-
-
-def _of_step(options: dict[str, Any]) -> Answer:
-    """The points of a step, told with what is said of the step."""
-    from roofline.answers.plotted_kernels import step_data
-
-    data, found = step_data(**options)
-    aside = {row["name"]: None for row in data["not_shown"]}
-    told = [f"Not drawn, no matrix products: {', '.join(aside)}."] if aside else []
-    return Answer(
-        "plot-step",
-        data,
-        _COLUMNS["step"],
-        title=data["title"],
-        notes=(*told, *found.notes),
-        sections=found.sections,
-        digest=found.digest,
     )
 
 

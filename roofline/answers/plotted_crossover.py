@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -54,48 +54,62 @@ def crossover_data(
     **options: Any,
 ) -> tuple[Record, Crossings]:
     """Curves of both sides for each TP degree, every crossing, and the thresholds and measurements beside it."""
-    unknown = _unknown(unknown, check_phase(phase), options.pop("at_length", None))
+    unknown = _unknown(unknown, check_phase(phase), between, options.pop("at_length", None))
     options = {k: v for k, v in options.items() if v is not None}
     part, r = _chip(hardware, roof) if hardware is not None else (None, None)
     whole = model if isinstance(model, Model) else load_model(model)
     answer = crossover(whole, part, phase=phase, cost=cost, between=between, roof=roof, tp=tp, topk=topk, **options)
-    asked = [
-        (row, case) for row, case in zip(answer.rows, answer.cases, strict=True) if row["unknown"] in (unknown, None)
-    ]
-    rows = [row for row, _ in asked]
-    cases = {_variant(row): case for row, case in asked if case is not None}
-    if not cases:
-        raise NoAnswer(str(rows[0]["reason"]))
-    found = [
-        m
-        for m in marks(rows, unknown, answer["inputs"].get("context", 0))
-        if m["items"] or (unknown == "seq_len" and m["label"])
-    ]
-    domain = _domain(rows, found)
-    axis = _axis(unknown, cost, r)
-    lines = _lines(cases, unknown, domain, rows, axis["key"])
-    seen = [c for line in lines for c in line[axis["key"]]]
+    scene = crossover_scene(answer, unknown, part, r)
+    rows, cases, key = scene["rows"], scene.pop("cases"), scene["axis"]["key"]
+    domain = octaves(places(rows, scene["marks"]))
+    lines = _lines(cases, unknown, domain, rows, key)
+    seen = [c for line in lines for c in line[key]]
     data = {
-        "rows": rows,
+        **scene,
         "lines": lines,
-        "crossings": [_crossing(row, cases, unknown, axis["key"]) for row in rows if row["value"] is not None],
-        "windows": _windows(rows),
-        "marks": found,
-        "unknown": unknown,
-        "domain": {"unknown": domain, axis["key"]: [min(seen) / 1.3, max(seen) * 1.6]},
-        "inputs": answer["inputs"],
-        "axis": axis,
-        "title": _title(whole, phase, between, cost, part, r, rows),
+        "crossings": [_crossing(row, cases, unknown, key) for row in rows if row["value"] is not None],
+        "domain": {"unknown": domain, key: [min(seen) / 1.3, max(seen) * 1.6]},
     }
     return data, answer
 
 
-def _unknown(unknown: str | None, phase: str, at_length: Any) -> str:
+def crossover_scene(answer: Crossings, unknown: str | None = None, part: Any = None, roof: Any = None) -> Record:
+    """What stands on the axis of one unknown beside the curves themselves: rows, windows, thresholds, names.
+
+    Parameters: answer, of `crossover` for one model; unknown (default the first of the phase); part and roof, where
+    its cost is time.  `cases` are those of the curves, by TP degree and convention.  Raises NoAnswer with the reason
+    where there is nothing to draw.
+    """
+    asked = answer["inputs"]
+    unknown = _unknown(unknown, asked["phase"], asked["between"], None)
+    own = [
+        (row, case) for row, case in zip(answer.rows, answer.cases, strict=True) if row["unknown"] in (unknown, None)
+    ]
+    rows = [row for row, _ in own]
+    cases = {_variant(row): case for row, case in own if case is not None}
+    if not cases:
+        raise NoAnswer(str(rows[0]["reason"]))
+    found = marks(rows, unknown, asked.get("context", 0))
+    return {
+        "rows": rows,
+        "cases": cases,
+        "windows": _windows(rows),
+        "marks": [m for m in found if m["items"] or (unknown == "seq_len" and m["label"])],
+        "unknown": unknown,
+        "inputs": asked,
+        "axis": _axis(unknown, asked["cost"], roof),
+        "title": _title(asked, part, roof, rows),
+    }
+
+
+def _unknown(unknown: str | None, phase: str, between: str, at_length: Any) -> str:
     if at_length is not None:
         raise BadValue("at_length", at_length, "none: the figure has the crossing for the rate ratio given")
-    if unknown is not None and unknown not in UNKNOWNS[phase]:
-        raise UnknownName(f"axis of phase {phase}", unknown, UNKNOWNS[phase])
-    return unknown or UNKNOWNS[phase][0]
+    known = UNKNOWNS[phase] if between == "modes" else UNKNOWNS[phase][:1]
+    if unknown is not None and unknown not in known:
+        told = "" if between == "modes" else f" between {between}"
+        raise UnknownName(f"axis of phase {phase}{told}", unknown, known)
+    return unknown or known[0]
 
 
 def _chip(hardware: Any, roof: str | None) -> tuple[Any, Any]:
@@ -142,12 +156,12 @@ def _lines(cases: Mapping[Variant, Case], unknown: str, domain: list[float], row
             line["series"].append(series)
             line["variants"].append(variant)
     for line in found.values():
-        line["label"] = ", ".join(filter(None, [SIDES[line["side"]], _told(line["variants"], list(cases))]))
+        line["label"] = ", ".join(filter(None, [SIDES[line["side"]], told(line["variants"], list(cases))]))
         line["tp"] = list(dict.fromkeys(tp for tp, _ in line.pop("variants")))
     return sorted(found.values(), key=lambda line: list(SIDES).index(line["side"]))
 
 
-def _told(variants: list[Variant], every: list[Variant]) -> str:
+def told(variants: Sequence[Variant], every: Sequence[Variant]) -> str:
     """What sets these variants apart from the others of the figure, in words."""
     degrees, conventions = (list(dict.fromkeys(v[i] for v in variants)) for i in (0, 1))
     said = [f"TP {'/'.join(map(str, degrees))}"] if len({tp for tp, _ in every}) > 1 else []
@@ -194,12 +208,16 @@ def _windows(rows: list[Any]) -> list[Record]:
     return list(found.values())
 
 
-def _domain(rows: list[Any], found: list[Record]) -> list[float]:
-    """Whole octaves around everything that has a place on the axis."""
-    places = [float(row[k]) for row in rows for k in ("value", "valid_from") if row[k]]
-    places += [item[k] for m in found for item in m["items"] for k in ("at", "from") if item.get(k)]
-    places = [p for p in places if p > 0] or [1024, 32768]
-    low, high = max(0, math.floor(math.log2(min(places))) - 1), math.ceil(math.log2(max(places))) + 1
+def places(rows: Iterable[Any], found: Iterable[Record]) -> list[float]:
+    """Everything that has a place on the axis: crossings, lower ends, thresholds, measurements."""
+    held = [float(row[k]) for row in rows for k in ("value", "valid_from") if row[k]]
+    return held + [float(item[k]) for m in found for item in m["items"] for k in ("at", "from") if item.get(k)]
+
+
+def octaves(held: Iterable[float]) -> list[float]:
+    """Ends of an axis: whole octaves around places on it, at least four."""
+    known = [p for p in held if p > 0] or [1024, 32768]
+    low, high = max(0, math.floor(math.log2(min(known))) - 1), math.ceil(math.log2(max(known))) + 1
     return [2.0**low, 2.0 ** max(high, low + 4)]
 
 
@@ -211,12 +229,13 @@ def _axis(unknown: str, cost: str, roof: Any) -> Record:
     return {"unknown": AXES[unknown], "cost": name, "unit": unit, "key": f"cost_{unit}"}
 
 
-def _title(model: Model, phase: str, between: str, cost: str, part: Any, roof: Any, rows: list[Any]) -> str:
-    what = (
-        "FLOPs of the formulas, no chip" if cost == "flops" else f"time bound from the roof {roof.name} of {part.name}"
-    )
+def _title(asked: Mapping[str, Any], part: Any, roof: Any, rows: list[Any]) -> str:
+    if asked["cost"] == "flops":
+        what = "FLOPs of the formulas, no chip"
+    else:
+        what = f"time bound from the roof {roof.name} of {part.name}"
     padded = sorted({r["kernel_heads"] for r in rows if r["kernel_heads"] != r["heads"]})
     ratio = f", rate ratio {number(rows[0]['rate_ratio'])}" if rows[0]["rate_ratio"] != 1 else ""
-    return f"{model.id}, {phase}: {TITLES[between]}; {what}{ratio}" + (
+    return f"{rows[0]['model']}, {asked['phase']}: {TITLES[asked['between']]}; {what}{ratio}" + (
         f", heads run as {'/'.join(map(str, padded))}" if padded else ""
     )

@@ -28,21 +28,22 @@ def put_in(expr: Any, values: Mapping[str, float]) -> str:
     text = _template(expr)
     for symbol in expr.free_symbols:
         name = symbol.name
-        text = text.replace(MARK + name + MARK, _plain(values[name]) if name in values else GLOSSARY[name].latex)
+        told = plain(values[name]) if name in values else GLOSSARY[name].latex if name in GLOSSARY else name
+        text = text.replace(MARK + name + MARK, told)
     return text
 
 
-@lru_cache(64)
+@lru_cache(256)
 def _template(expr: Any) -> str:
     """LaTeX of an expression with a marked name for each symbol, so that it is set once for many numbers."""
-    names = {symbol: MARK + name + MARK for name, symbol in SYMBOLS.items()}
+    names = {symbol: MARK + symbol.name + MARK for symbol in expr.free_symbols}
     return str(sp.latex(expr, symbol_names=names, mul_symbol="dot"))
 
 
 _letters = lru_cache(64)(latex)
 
 
-def _plain(value: float) -> str:
+def plain(value: float) -> str:
     """A number as LaTeX: thousands apart, powers of ten written out."""
     if value and (abs(value) >= 1e7 or abs(value) < 1e-3):
         digits, power = f"{value:.5e}".split("e")
@@ -60,11 +61,11 @@ def heads_steps(row: Mapping[str, Any], inputs: Mapping[str, float], heads: floa
     at = closed_form("decode_intensity_limit")(**shape, heads=heads)
     ridge = row["ridge_flop_per_byte"]
     rates = {k: row[f"{k}_{unit}"] for k, unit in (("peak", "flop_per_s"), ("bandwidth", "byte_per_s"))}
-    told = rf"I = {_letters(intensity)} = {put_in(intensity, {**shape, 'heads': heads})} = {_plain(at)}"
+    told = rf"I = {_letters(intensity)} = {put_in(intensity, {**shape, 'heads': heads})} = {plain(at)}"
     formulas = [told + r"\ \text{FLOP/B}"]
     if all(rates.values()):
         law = SYMBOLS["peak"] / SYMBOLS["bandwidth"]
-        formulas.append(rf"I^* = {_letters(law)} = {put_in(law, rates)} = {_plain(ridge)}\ \text{{FLOP/B}}")
+        formulas.append(rf"I^* = {_letters(law)} = {put_in(law, rates)} = {plain(ridge)}\ \text{{FLOP/B}}")
         formulas.append(
             rf"I = I^* \;\Rightarrow\; H = {_letters(count)} = {put_in(count, {**shape, **rates})}"
             rf" = {row['heads_exact']:.2f}"

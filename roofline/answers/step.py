@@ -3,7 +3,7 @@ best."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline.answer import Answer
@@ -14,7 +14,7 @@ from roofline.errors import BadValue
 from roofline.glossary import check
 from roofline.models import Model, load_model
 from roofline.plan import Deployment, Options, Step, UseCost, Workload, plan
-from roofline.plan.capacity import Memory, largest_batch, memory
+from roofline.plan.capacity import Memory, fullest, largest_batch, stages
 from roofline.plan.chip import Chip, chip
 from roofline.plan.numbers import Bounds, bounds_of
 
@@ -153,7 +153,8 @@ def ask(
     count = found.n_kernels if launch["n_kernels"] is None else launch["n_kernels"]
     bounds = bounds_of(costs, launch["launch_gap"] * count)
     steps = tuple(plan(model, load, spread, options, stage=s) for s in range(spread.pp)) if spread.pp > 1 else (found,)
-    stages = _stage_times(steps, found, speeds, launch)
+    one = spread.pp == 1 and launch["n_kernels"] is None  # a single stage is the step itself
+    stages = (bounds.lower,) if one else _stage_times(steps, found, speeds, launch)
     return Asked(found.model, part, speeds, found, costs, bounds, stages, launch, steps)
 
 
@@ -172,7 +173,7 @@ def _stage_times(
 def document(asked: Asked, acceptance: float | None = None, slo: float | None = None) -> dict[str, Any]:
     """The JSON document."""
     load, spread, options = asked.step.workload, asked.step.deployment, asked.step.options
-    need = memory(asked.model, load, spread, options)
+    needs = [held(load) for held in stages(asked.model, spread, options, drafts=load.drafts)]
     rows = [kernel_row(c, asked) for c in asked.costs]
     totals: dict[str, Any] = {
         q: sum(r[q] for r in rows) for q in ("flops", "vector_flops", "exps", "bytes", "link_bytes")
@@ -194,9 +195,9 @@ def document(asked: Asked, acceptance: float | None = None, slo: float | None = 
         },
         "kernels": rows,
         "totals": totals,
-        "parts": _parts(rows),
+        "parts": parts_of(rows),
         **_times(asked, gained),
-        **_memory(asked, need),
+        **_memory(asked, needs),
         **helping(asked),
         "batch_at_ridge": batch_at_ridge(asked),
         **({"slo": {"time_s": slo, "max_batch": within(asked, slo, gained)}} if slo is not None else {}),
@@ -243,7 +244,7 @@ def kernel_row(cost: UseCost, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _parts(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+def parts_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
     """Sums by part of the model: attention, indexer, ffn, experts, head, ..."""
     found: dict[str, dict[str, float]] = {}
     for row in rows:
@@ -276,10 +277,10 @@ def _times(asked: Asked, gained: float) -> dict[str, Any]:
     return {**out, "tpot_s": whole / gained, "tokens_per_s_per_user": gained / whole, "acceptance": gained}
 
 
-def _memory(asked: Asked, need: Memory) -> dict[str, Any]:
-    """What one device holds, whether it fits, and the largest batch that does."""
-    capacity = asked.part.visible_bytes
-    most = None if capacity is None else largest_batch(capacity, need, asked.step.deployment)
+def _memory(asked: Asked, needs: Sequence[Memory]) -> dict[str, Any]:
+    """What the fullest device holds, whether it fits, and the largest batch that does on every stage."""
+    need, capacity = fullest(needs), asked.part.visible_bytes
+    most = None if capacity is None else largest_batch(capacity, needs, asked.step.deployment)
     told = {
         "weights_bytes": need.weights,
         "kv_bytes": need.kv,

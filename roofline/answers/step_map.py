@@ -17,15 +17,16 @@ from roofline._generated.kernels import LEGS
 from roofline._generated.rules import RULES
 from roofline.answer import Answer, Column
 from roofline.answers.common import chosen
+from roofline.answers.step import workload
 from roofline.answers.step_report import CONVENTION, OMITS
 from roofline.errors import BadValue
 from roofline.glossary import check
 from roofline.models import Model, load_model
-from roofline.plan import Deployment, Options, Step, Use, Workload, check_deployment, plan
-from roofline.plan.capacity import largest_batch, memory
+from roofline.plan import Deployment, Options, Step, Use, check_deployment, plan
+from roofline.plan.capacity import largest_batch, stages
 from roofline.plan.chip import chip
 from roofline.plan.numbers import BOUND, QUANTITIES, Rates
-from roofline.plan.spread import tensor_degrees
+from roofline.plan.spread import replicas, tensor_degrees
 
 if TYPE_CHECKING:
     from roofline.accelerators import Accelerator
@@ -51,11 +52,15 @@ def step_map(
     batches: Iterable[float] = BATCHES,
     lengths: Iterable[float] = LENGTHS,
     phase: str = "decode",
-    q_len: float = 1,
+    q_len: float | None = None,
+    drafts: float = 0,
+    prefill_batch: float = 1,
+    prefill_context: float = 0,
     tp: int = 1,
     dp: int = 1,
     ep: int = 1,
     pp: int = 1,
+    cp: int = 1,
     kv_dtype: str = "auto",
     weight_dtype: str = "auto",
     mode: str | None = None,
@@ -63,9 +68,9 @@ def step_map(
 ) -> Answer:
     """Lower time bound of a step, what binds and whether it fits, for each batch and length.
 
-    Parameters: as `roofline.step`; batches and lengths, the two axes: lengths are contexts, in a one-shot prefill the
-    prompt's q_len.  Row i * len(lengths) + j is batch i at length j.  Times [s] are those of `roofline.step` without
-    launch gaps.
+    Parameters: as `roofline.step`; batches and lengths, the two axes: lengths are contexts (in a mixed step those of
+    the decode part), in a one-shot prefill the prompt's q_len.  Row i * len(lengths) + j is batch i at length j.
+    Times [s] are those of `roofline.step` without launch gaps.
 
     >>> cells = step_map("llama-3.1-8b", "h100-sxm", batches=[1, 64], lengths=[4096]).rows
     >>> [(c["batch"], round(c["time_lower_s"] * 1e3, 2), c["bound"]) for c in cells]
@@ -73,14 +78,13 @@ def step_map(
     """
     along = "q_len" if phase == "oneshot" else "context"
     axes = {"batch": _axis("batch", batches), along: _axis(along, lengths)}
-    if phase == "mixed":
-        raise BadValue("phase", phase, "decode, oneshot or chunked")
     found = load_model(model) if isinstance(model, str) else model
     parts = chosen(hardware)
     if len(parts.parts) != 1:
         raise BadValue("hardware", ", ".join(p.id for p in parts.parts), "one part")
-    part, spread = parts.parts[0], Deployment(tp, dp, ep, pp)
-    load = Workload(phase, 1, q_len)._replace(**{along: axes[along][0]})  # type: ignore[arg-type]
+    part, spread = parts.parts[0], Deployment(tp, dp, ep, pp, cp)
+    own = {"q_len": q_len, "context": 0.0} | {along: axes[along][0]}
+    load = workload(phase, 1, own["q_len"], own["context"] or 0, drafts, prefill_batch, prefill_context, 0)
     step = plan(found, load, spread, Options(kv_dtype, weight_dtype, mode=mode))
     speeds = chip(part, roof, spread)
     batch, length = np.meshgrid(axes["batch"], axes[along], indexing="ij")
@@ -120,19 +124,22 @@ def step_map(
 
 
 def degrees(model: str | Model, *, tp: int = 1, dp: int = 1) -> dict[str, list[int]]:
-    """The degrees of tensor, data and expert parallelism that the model allows; `ep` at the given tp and dp.
+    """The degrees of parallelism that the model allows, up to 64 each: tensor, data, pipeline, and at the given tp and
+    dp expert and context parallelism.
 
-    >>> degrees("llama-3.1-8b")["tp"], degrees("deepseek-v3.2", dp=8)["ep"]
-    ([1, 2, 4, 8, 16, 32], [1, 2, 4, 8])
+    >>> degrees("llama-3.1-8b")["tp"], degrees("deepseek-v3.2", dp=8)["ep"], degrees("deepseek-v3.2", tp=4)["cp"]
+    ([1, 2, 4, 8, 16, 32], [1, 2, 4, 8], [1, 2, 4])
     """
     found = load_model(model) if isinstance(model, str) else model
     powers = [2**k for k in range(MOST.bit_length())]
     whole = [n for n in tensor_degrees(found) if n <= MOST]
-    ranks = tp * dp
+    ranks, copies = tp * dp, replicas(found, tp)
     return {
         "tp": whole,
         "dp": powers,
         "ep": [n for n in range(1, ranks + 1) if ranks % n == 0 and _allowed(found, Deployment(tp, dp, n))],
+        "pp": [n for n in powers if n <= len(found.layers)],
+        "cp": [n for n in range(1, copies + 1) if copies % n == 0],
     }
 
 
@@ -153,18 +160,13 @@ def _axis(name: str, values: Iterable[float]) -> list[float]:
 
 
 def _most(step: Step, part: Accelerator, along: str, lengths: Iterable[float]) -> list[int | None]:
-    """The largest batch that fits at each length, None where the capacity is not sourced."""
-    if part.visible_bytes is None:
+    """The largest batch that fits on every stage at each length, None where the capacity is not sourced."""
+    capacity = part.visible_bytes
+    if capacity is None:
         return [None for _ in lengths]
-    load, spread, options = step.workload, step.deployment, step.options
-    loads = [load._replace(**{along: length}) for length in lengths]  # type: ignore[arg-type]
-    if spread.pp > 1:  # which stage is the fullest depends on the length
-        needs = [memory(step.model, one, spread, options) for one in loads]
-    else:  # the weights and the cache's parts are the same at all lengths
-        first = memory(step.model, loads[0], spread, options)
-        cache = step.model.kv(options.kv_dtype, tp=spread.tp, index_dtype=options.index_dtype)
-        needs = [first._replace(kv_per_sequence=cache.at(one.context + one.q_len)) for one in loads]
-    return [largest_batch(part.visible_bytes, need, spread) for need in needs]
+    held = stages(step.model, step.deployment, step.options, drafts=step.workload.drafts)
+    loads = [step.workload._replace(**{along: length}) for length in lengths]  # type: ignore[arg-type]
+    return [largest_batch(capacity, [stage(load) for stage in held], step.deployment) for load in loads]
 
 
 def _bounds(step: Step, rates: Rates, changed: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -51,7 +51,7 @@ def notes(asked: Asked, data: Mapping[str, Any], warnings: tuple[str, ...]) -> t
         told.append(
             f"One percent more {best.replace('_', ' ')} gives {data['elasticities'][best]:.2f} percent less time."
         )
-    told += [_fit_note(data), *asked.chip.notes, *asked.model.notes, *_said(asked)]
+    told += [_fit_note(data), *asked.chip.notes, *asked.model.notes, *said(asked)]
     warning = fits_positions(asked.model, max(int(load.seq_len), 1))
     return (*warnings, *([f"Warning: {warning}."] if warning else []), *told, CONVENTION, OMITS)
 
@@ -66,7 +66,7 @@ def _fit_note(data: Mapping[str, Any]) -> str:
     return f"{text}: {verdict} in {show(held['capacity_bytes'], 'B')}; {most}."
 
 
-def _said(asked: Asked) -> list[str]:
+def said(asked: Asked) -> list[str]:
     """Choices that the caller may not have made."""
     load, options, kinds = asked.step.workload, asked.step.options, asked.model.kinds()
     told = []

@@ -52,12 +52,8 @@ def helping(asked: Asked) -> dict[str, Any]:
 
 def batch_at_ridge(asked: Asked) -> int | None:
     """The smallest batch whose matrix products take as long as its bytes, caches included; None where none does."""
-    step, rates = asked.step, asked.chip.rates
-
-    def reached(batch: float) -> bool:
-        return step.leg_time("tensor", rates, batch=batch) >= step.leg_time("memory", rates, batch=batch)
-
-    return first_where(reached)
+    products, traffic = (asked.step.leg_time(leg, asked.chip.rates, "batch") for leg in ("tensor", "memory"))
+    return first_where(lambda batch: products(batch) >= traffic(batch))
 
 
 def within(asked: Asked, slo: float, gained: float) -> int:

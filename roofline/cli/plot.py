@@ -196,6 +196,9 @@ def crossover_(
     "--model", default="deepseek-v3.2", show_default=True, metavar="ID|PATH", help="Built-in model id or a config.json."
 )
 @hardware_options
+@click.option(
+    "--color", default="part", show_default=True, metavar="WHAT", help="What colours tell: part of the model, or bound."
+)
 @deployment_options
 @step_options
 @figure_options
@@ -208,6 +211,8 @@ def step_(
     **options: Any,
 ) -> int:
     """The kernels of a step on the roofline; the area of a dot is its share of the time.
+
+    Several accelerators are drawn together. --roof all takes the times from the datasheet's and draws the others too.
 
     \b
     roofline plot step --model deepseek-v3.2 --hardware h200-sxm --batch 128 --context 8192 --dp 8 --ep 8 -o step.pdf

@@ -18,7 +18,7 @@ The kit, in controls.py (each `.show(where)` draws the widget, checks its parame
 
 in live.py, for a slider whose chart is redrawn while it is dragged (live.js; formulas by roofline.answers.live):
 
-    live_slider(control, title, x=..., y=..., curves=..., levels=...) -> value
+    live_slider(control, chart) -> value     chart: of live_charts.py
 
 and in kit.py:
 

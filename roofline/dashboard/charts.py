@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from roofline.units import number
+from roofline.plan.numbers import BOUND
+from roofline.units import number, show
 
 Spec = dict[str, Any]
 ZOOM = {"name": "zoom", "select": "interval", "bind": "scales"}
 TERA = 1e12
+HEIGHT, LINE = 400, 13  # of the axes of the roofline, and of a line of its labels [pixel]
+HEADROOM = 2.5  # above the highest roof, for the labels of several
+SECOND = "#808080"  # the roofs of a second accelerator, readable on both themes
+SHAPES = ("circle", "square")
+BOUNDS = ("memory", "compute", *(b for b in BOUND.values() if b not in ("memory", "compute")), "none")
 PLAIN = {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}}
 DASHES = ([1, 0], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [12, 3], [3, 3, 8, 3], [6, 6])
 
 
 def ink() -> str:
     """The colour of text and neutral lines on the theme in use."""
+    return "#E6E6E6" if _dark() else "#31333F"
+
+
+def paper() -> str:
+    """The colour behind a chart on the theme in use."""
+    return "#171614" if _dark() else "#FFFFFF"
+
+
+def _dark() -> bool:
     try:
-        dark = st.context.theme.type == "dark"
+        return bool(st.context.theme.type == "dark")
     except Exception:  # outside a browser session there is no theme
-        dark = False
-    return "#E6E6E6" if dark else "#31333F"
+        return False
 
 
 def log_axis(field: str, title: str, domain: Sequence[float], base: int = 10, **more: Any) -> Spec:
@@ -53,29 +68,20 @@ def legend(columns: int = 1, **more: Any) -> Spec:
     return {"orient": "bottom", "columns": columns, **words, **more}
 
 
-def staggered(records: Sequence[Spec], text: str, plain: Spec, **mark: Any) -> list[Spec]:
-    """A text layer a record, each one line lower than the last, so that neighbours do not hide one another."""
-    look = {"type": "text", "align": "left", "dx": 8, "fontSize": 11, "color": ink(), **mark}
-    return [
-        {
-            "data": values([record]),
-            "mark": {**look, "dy": 10 + 13 * at},
-            "encoding": {**plain, "text": {"field": text}},
-        }
-        for at, record in enumerate(records)
-    ]
-
-
 def values(records: Iterable[Mapping[str, Any]]) -> Spec:
     """Records as the data of a layer."""
     return {"values": list(records)}
 
 
-def roofline_spec(data: Mapping[str, Any]) -> Spec:
-    """The chart of `step_roofline`: roofs, ridges and the kernels of a step; "pick" is the kernel clicked on."""
+def roofline_spec(data: Mapping[str, Any], told: str = "") -> Spec:
+    """The chart of ``plot("step")``: roofs, ridges and the kernels of a step; "pick" is the kernel clicked on.
+
+    told: name of the kernel that is explained, drawn with a thick edge.
+    """
     domain, color = data["domain"], ink()
+    low, high = domain["attained_flop_per_s"]
     x = log_axis("x", "arithmetic intensity [FLOP/B]", domain["intensity_flop_per_byte"])
-    y = log_axis("y", "attainable bound [FLOP/s]", domain["attainable_flop_per_s"])
+    y = log_axis("y", "attainable bound [FLOP/s]", [low, high * HEADROOM])
     names = [_roof_name(r) for r in data["roofs"]]
     dash = {
         "field": "roof",
@@ -83,62 +89,96 @@ def roofline_spec(data: Mapping[str, Any]) -> Spec:
         "scale": {"domain": names, "range": [DASHES[i % len(DASHES)] for i in range(len(names))]},
         "legend": legend(symbolStrokeColor=color, symbolSize=400, symbolType="stroke"),
     }
+    tone = {"field": "tone", "type": "nominal", "scale": None, "legend": None}
+    chips = list(dict.fromkeys(r["hardware"] for r in data["roofs"]))
+    tones = dict(zip(chips, (color, *(SECOND for _ in chips[1:])), strict=True))
     lines = {
-        "data": values(_roof_lines(data["roofs"])),
-        "mark": {"type": "line", "color": color, "strokeWidth": 1.6, "clip": True},
-        "encoding": {"x": x, "y": y, "strokeDash": dash, "order": {"field": "x"}},
+        "data": values(_roof_lines(data["roofs"], tones)),
+        "mark": {"type": "line", "strokeWidth": 1.6, "clip": True},
+        "encoding": {"x": x, "y": y, "strokeDash": dash, "stroke": tone, "order": {"field": "x"}},
     }
-    marks = _ridges(data["roofs"])
+    marks = values(_ridges(data["roofs"], math.log10(high * HEADROOM / low)))
+    hover = _hover(roof="roof", ridge="ridge", peak="peak", bandwidth="bandwidth")
     ridges = {
-        "data": values(marks),
-        "mark": {"type": "point", "shape": "diamond", "size": 70, "color": color, "filled": True},
-        "encoding": {**PLAIN, "tooltip": _hover(roof="roof", ridge="ridge", peak="peak", bandwidth="bandwidth")},
+        "data": marks,
+        "mark": {"type": "point", "shape": "diamond", "size": 60, "color": color, "filled": True, "opacity": 1},
+        "encoding": {**PLAIN, "tooltip": hover},
     }
-    told = staggered(sorted(marks, key=lambda m: -m["y"]), "ridge", PLAIN)
-    chips = {p["hardware"] for p in data["points"]}
-    return layered([lines, ridges, *told, _kernel_points(data["points"], len(chips) > 1)], 400)
+    place = {key: {"expr": f"datum.{key}"} for key in ("align", "dx", "dy")}
+    look = {"type": "text", "fontSize": 11, "clip": True, **place}
+    labels = [
+        {"data": marks, "mark": {**look, **way}, "encoding": {**PLAIN, "text": {"field": "number"}}}
+        for way in ({"color": paper(), "stroke": paper(), "strokeWidth": 4, "strokeJoin": "round"}, {"color": color})
+    ]
+    return layered([lines, _kernel_points(data, told), ridges, *labels], HEIGHT)
 
 
 def _roof_name(roof: Mapping[str, Any]) -> str:
     return f"{roof['short']}: {number(roof['ridge_flop_per_byte'])} FLOP/B"
 
 
-def _roof_lines(roofs: Iterable[Mapping[str, Any]]) -> list[Spec]:
+def _roof_lines(roofs: Iterable[Mapping[str, Any]], tones: Mapping[str, str]) -> list[Spec]:
     keys = ("intensity_flop_per_byte", "attainable_flop_per_s")
     return [
-        {"x": x, "y": y, "roof": _roof_name(r)}
+        {"x": x, "y": y, "roof": _roof_name(r), "tone": tones[r["hardware"]]}
         for r in roofs
         for x, y in zip(*(r["line"][k] for k in keys), strict=True)
     ]
 
 
-def _ridges(roofs: Iterable[Mapping[str, Any]]) -> list[Spec]:
+def _ridges(roofs: Iterable[Mapping[str, Any]], decades: float) -> list[Spec]:
+    """The marks, each with the place of its label where the chart is empty: left of its ridge, or right of it and below
+    the roof for the accelerators that lie below another."""
+    chips: dict[str, list[Mapping[str, Any]]] = {}
+    for r in sorted(roofs, key=lambda r: (r["peak_flop_per_s"], r["ridge_flop_per_byte"])):
+        chips.setdefault(r["hardware"], []).append(r)
+    *lower, highest = chips.values()
+    below = [place for some in lower for place in zip(some[::-1], _stacked(some[::-1], decades, -1), strict=True)]
+    left = list(zip(highest, _stacked(highest, decades, 1), strict=True))
     return [
-        {
-            "x": r["ridge_flop_per_byte"],
-            "y": r["peak_flop_per_s"],
-            "roof": r["short"],
-            "ridge": f"{number(r['ridge_flop_per_byte'])} FLOP/B",
-            "peak": f"{number(r['peak_flop_per_s'] / TERA)} TFLOP/s",
-            "bandwidth": f"{number(r['bandwidth_byte_per_s'] / TERA)} TB/s",
-        }
-        for r in roofs
+        *(_ridge(r) | {"dx": 9, "dy": dy, "align": "left"} for r, dy in below),
+        *(_ridge(r) | {"dx": -9, "dy": dy, "align": "right"} for r, dy in left),
     ]
 
 
-def _kernel_points(points: Iterable[Mapping[str, Any]], several: bool) -> Spec:
-    """Size: share of the time; colour: what bounds it; shape: the accelerator."""
-    told = _hover(
+def _stacked(roofs: Iterable[Mapping[str, Any]], decades: float, way: int) -> list[float]:
+    """How many pixels lower than its mark each label stands (above: less than 0), so that it keeps a line's distance
+    from the one before; way: 1 for roofs from the lowest up, -1 from the highest down."""
+    found, taken = [], -math.inf
+    for r in roofs:
+        at = way * math.log10(r["peak_flop_per_s"]) * HEIGHT / decades
+        taken = max(at + (LINE / 3 if way > 0 else LINE * 0.8), taken + LINE)
+        found.append(round(way * (at - taken), 1))
+    return found
+
+
+def _ridge(r: Mapping[str, Any]) -> Spec:
+    return {
+        "x": r["ridge_flop_per_byte"],
+        "y": r["peak_flop_per_s"],
+        "roof": r["short"],
+        "number": number(r["ridge_flop_per_byte"]),
+        "ridge": f"{number(r['ridge_flop_per_byte'])} FLOP/B",
+        "peak": f"{number(r['peak_flop_per_s'] / TERA)} TFLOP/s",
+        "bandwidth": f"{number(r['bandwidth_byte_per_s'] / TERA)} TB/s",
+    }
+
+
+def _kernel_points(data: Mapping[str, Any], told: str) -> Spec:
+    """Size: share of the time; colour: what bounds it; shape: the accelerator.  Small points lie over large ones."""
+    chips = [whole["hardware"] for whole in data["whole"]]
+    hover = _hover(
         name="kernel", hardware="accelerator", precision="precision", flops="FLOPs", bytes="bytes",
-        intensity="intensity", attainable="attainable bound", of_roof="of the roof", share_text="share of time",
-        bound="bound",
+        intensity="intensity", attainable="attainable bound", of_roof="of the peak", best="best rate",
+        share_text="share of time", bound="bound",
     )  # fmt: skip
     shown = {"name": "shown", "select": {"type": "point", "fields": ["bound"]}, "bind": "legend"}
     pick = {"name": "pick", "select": {"type": "point", "fields": ["name", "hardware"], "toggle": False}}
+    points = sorted(data["points"], key=lambda p: -p["share"])
     return {
-        "data": values(map(_kernel_record, points)),
+        "data": values(_kernel_record(p, told) for p in points),
         "params": [pick, shown],
-        "mark": {"type": "point", "filled": True, "stroke": ink(), "strokeWidth": 0.7, "cursor": "pointer"},
+        "mark": {"type": "point", "filled": True, "stroke": ink(), "cursor": "pointer"},
         "encoding": {
             **PLAIN,
             "size": {
@@ -148,23 +188,36 @@ def _kernel_points(points: Iterable[Mapping[str, Any]], several: bool) -> Spec:
                 "scale": {"type": "sqrt", "domain": [0, 1], "range": [60, 1600]},
                 "legend": {**legend(3, format=".0%", values=[0.01, 0.1, 0.5]), "labelExpr": "datum.label"},
             },
-            "color": {"field": "bound", "title": "bound by (click to single out)", "legend": legend(4)},
-            "shape": {"field": "hardware", "title": "accelerator", "legend": legend(2) if several else None},
+            "color": {
+                "field": "bound",
+                "title": "bound by (click to single out)",
+                "scale": {"domain": list(BOUNDS)},
+                "legend": legend(4, values=[b for b in BOUNDS if any(p["bound"] == b for p in points)]),
+            },
+            "shape": {
+                "field": "hardware",
+                "title": "accelerator",
+                "scale": {"domain": chips, "range": list(SHAPES[: len(chips)])},
+                "legend": legend(2) if len(chips) > 1 else None,
+            },
+            "strokeWidth": {"condition": {"test": "datum.told", "value": 3}, "value": 0.7},
             "opacity": {"condition": {"param": "shown", "value": 0.85}, "value": 0.12},
-            "tooltip": told,
+            "tooltip": hover,
         },
     }
 
 
-def _kernel_record(p: Mapping[str, Any]) -> Spec:
+def _kernel_record(p: Mapping[str, Any], told: str) -> Spec:
     return {
         "x": p["intensity_flop_per_byte"],
-        "y": p["attainable_flop_per_s"],
+        "y": p["attained_flop_per_s"],
         **{k: p[k] for k in ("name", "hardware", "precision", "share", "bound")},
-        "flops": f"{number(p['flops'] / 1e9)} GFLOP",
-        "bytes": f"{number(p['bytes'] / 1e6)} MB",
+        "told": p["name"] == told,
+        "flops": show(p["flops"], "FLOP"),
+        "bytes": show(p["bytes"], "B"),
         "intensity": f"{number(p['intensity_flop_per_byte'])} FLOP/B",
-        "attainable": f"{number(p['attainable_flop_per_s'] / TERA)} TFLOP/s",
+        "attainable": show(p["attainable_flop_per_s"], "FLOP/s"),
+        "best": show(p["attained_flop_per_s"], "FLOP/s"),
         "of_roof": f"{p['roof_fraction']:.1%}",
         "share_text": f"{p['share']:.2%}",
     }
@@ -172,62 +225,3 @@ def _kernel_record(p: Mapping[str, Any]) -> Spec:
 
 def _hover(**fields: str) -> list[Spec]:
     return [{"field": field, "title": title, "type": "nominal"} for field, title in fields.items()]
-
-
-def heads_spec(data: Mapping[str, Any], heads: float) -> Spec:
-    """The chart of ``plot("heads")``: intensity by head count, ridges, crossings, and the head count asked about."""
-    domain, color = data["domain"], ink()
-    ends = [min(domain["heads"][0], heads), max(domain["heads"][1], heads)]
-    x = log_axis("x", "query heads", ends, base=2)
-    y = log_axis("y", "intensity [FLOP/B]", domain["intensity_flop_per_byte"])
-    crossings = _heads_crossings(data)
-    series = {"field": "line", "title": "cached row", "legend": legend()}
-    points = [
-        {"x": h, "y": i, "line": line["label"]}
-        for line in data["lines"]
-        for h, i in zip(line["heads"], line["intensity_flop_per_byte"], strict=True)
-    ]
-    lines = {
-        "data": values(points),
-        "mark": {"type": "line", "strokeWidth": 2.2, "clip": True},
-        "encoding": {"x": x, "y": y, "color": series},
-    }
-    names = list(dict.fromkeys(c["roof"] for c in crossings))
-    dash = {
-        "field": "roof",
-        "title": "ridge, and the head count on it",
-        "scale": {"domain": names, "range": [DASHES[(i + 1) % len(DASHES)] for i in range(len(names))]},
-        "legend": legend(symbolStrokeColor=color, symbolSize=400, symbolType="stroke"),
-    }
-    levels = {
-        "data": values(crossings),
-        "mark": {"type": "rule", "color": color, "strokeWidth": 1.2, "clip": True},
-        "encoding": {"y": PLAIN["y"], "strokeDash": dash, "tooltip": _hover(roof="ridge")},
-    }
-    asked = {
-        "data": values([{"x": heads, "label": f"{number(heads)} heads"}]),
-        "mark": {"type": "rule", "color": color, "strokeWidth": 1.5},
-        "encoding": {"x": PLAIN["x"], "tooltip": _hover(label="asked")},
-    }
-    met = {
-        "data": values(crossings),
-        "mark": {"type": "point", "filled": True, "size": 70, "stroke": color, "strokeWidth": 0.7, "opacity": 1},
-        "encoding": {**PLAIN, "color": {"field": "line"}, "tooltip": _hover(roof="ridge", line="row", told="heads")},
-    }
-    told = staggered(sorted(crossings, key=lambda c: -c["y"]), "told", PLAIN, fontWeight="bold")
-    return layered([lines, levels, asked, met, *told], 360)
-
-
-def _heads_crossings(data: Mapping[str, Any]) -> list[Spec]:
-    labels = {line["kv_row_bytes"]: line["label"] for line in data["lines"]}
-    return [
-        {
-            "x": c["heads_exact"],
-            "y": c["ridge_flop_per_byte"],
-            "line": labels[c["kv_row_bytes"]],
-            "told": f"{c['heads_exact']:.1f}",
-            "roof": f"{c['hardware']} {c['roof']}: {number(c['ridge_flop_per_byte'])} FLOP/B, "
-            f"{c['heads_exact']:.1f} heads",
-        }
-        for c in data["crossings"]
-    ]

@@ -6,18 +6,26 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import streamlit as st
+
 from roofline.answers.step_map import degrees
-from roofline.dashboard.controls import steps
+from roofline.dashboard.controls import choice, refuse, steps
 from roofline.models import Model
+from roofline.plan import WEIGHT_DTYPES
 
 NAMES = ("tp", "dp", "ep")
+MORE = ("pp", "cp", "weight_dtype")  # rarely asked for
 USUAL = 16  # ranks that the experts of a model are spread over where nothing is chosen: two machines of eight
-ONLY = {"ep": "no routed experts, or one rank"}
+ONLY = {
+    "ep": "no routed experts, or one rank",
+    "pp": "one layer",
+    "cp": "splits the copies of a cache that tensor-parallel ranks hold; here there is one copy",
+}
 
 
 @lru_cache(maxsize=256)
 def allowed(model: Model, tp: int = 1, dp: int = 1) -> dict[str, list[int]]:
-    """The degrees on offer; `ep` at the given tp and dp."""
+    """The degrees on offer; `ep` and `cp` at the given tp and dp."""
     return degrees(model, tp=tp, dp=dp)
 
 
@@ -25,23 +33,54 @@ def allowed(model: Model, tp: int = 1, dp: int = 1) -> dict[str, list[int]]:
 def usual(model: Model) -> dict[str, int]:
     """What a page starts with: experts spread over sixteen data-parallel ranks, any other model on one; of `ep` the
     largest on offer up to this."""
-    return {"tp": 1, "dp": USUAL if USUAL in allowed(model, 1, USUAL)["ep"] else 1, "ep": USUAL}
+    return {"tp": 1, "dp": USUAL if USUAL in allowed(model, 1, USUAL)["ep"] else 1, "ep": USUAL, "pp": 1, "cp": 1}
 
 
 def deployment(model: Model, *places: Any) -> dict[str, int]:
     """Tensor, data and expert parallel degree, each control in its place."""
-    start = usual(model)
     chosen: dict[str, int] = {}
     for name, where in zip(NAMES, places, strict=True):
-        spread = (chosen["tp"], chosen["dp"]) if name == "ep" else ()
-        chosen[name] = _degree(name, allowed(model, *spread)[name], start[name], where)
+        chosen[name] = _degree(name, model, chosen, where)
     return chosen
 
 
-def _degree(name: str, offered: list[int], start: int, where: Any) -> int:
+def more_deployment(model: Model, chosen: dict[str, int], *places: Any) -> dict[str, Any]:
+    """Pipeline and context parallel degree and the format of the weights, each control in its place; `chosen`: what
+    `deployment` gave."""
+    pipeline, context, weights = places
+    return {
+        "pp": _degree("pp", model, chosen, pipeline),
+        "cp": _degree("cp", model, chosen, context),
+        "weight_dtype": choice("weight_dtype", WEIGHT_DTYPES, "auto").show(weights),
+    }
+
+
+def _degree(name: str, model: Model, chosen: dict[str, int], where: Any) -> int:
     """A slider over the degrees that divide, or a word where there is but one."""
+    spread = (chosen["tp"], chosen["dp"]) if name in ONLY else ()
+    offered, start = allowed(model, *spread)[name], usual(model)[name]
     if len(offered) > 1:
-        return int(steps(name, offered, max(n for n in offered if n <= max(start, offered[0]))).show(where))
+        start = max(n for n in offered if n <= max(start, offered[0]))
+        _follow(name, start)
+        return int(steps(name, offered, start).show(where))
     only = offered[0] if offered else 1
+    not_asked(name, str(only))
     where.caption(f"{name.upper()}: {only} ({ONLY.get(name, 'the shapes divide by no other')})")
     return only
+
+
+def _follow(name: str, start: int) -> None:
+    """Another model may start with another degree: a control that still stands at its start goes there too, since the
+    address, which leaves starts out, would otherwise give another view."""
+    starts = st.session_state.setdefault("_starts", {})
+    before = starts.get(name, start)
+    if before != start and st.session_state.get(name) == before:
+        st.session_state[name] = start
+    starts[name] = start
+
+
+def not_asked(name: str, used: str, why: str = "") -> None:
+    """A note where the address gives a parameter that has no control in this view, unless it had one just now."""
+    given = st.query_params.get_all(name)
+    if given and given != [used] and name not in st.session_state:
+        refuse(name, ", ".join(given), f"nothing{why}" if why else used, used)

@@ -31,13 +31,16 @@ MIME = {
 Figure = Callable[[], Any]  # makes a matplotlib figure
 
 
-def chart(spec: Mapping[str, Any], key: str, alt: str) -> Mapping[str, Any]:
+def chart(
+    spec: Mapping[str, Any], key: str, alt: str, *, picked: Callable[[], None] | None = None
+) -> Mapping[str, Any]:
     """A Vega-Lite chart; returns what is selected: {parameter: [record, ...]}.
 
     The spec needs at least one selection parameter (`ZOOM` will do, inside the first layer of a layered chart): with
     it, a key and `on_select`, zoom and legend outlive a slider's move.  Colours come from the theme; give none.
+    picked: called before the page is drawn anew when the selection changes; it may set widgets.
     """
-    event: Any = st.vega_lite_chart(dict(spec), key=key, on_select="rerun", alt=alt, width="stretch")
+    event: Any = st.vega_lite_chart(dict(spec), key=key, on_select=picked or "rerun", alt=alt, width="stretch")
     return dict(getattr(event, "selection", None) or {})
 
 
@@ -49,7 +52,7 @@ def table(answer: Answer, *, height: Any = "auto", alt: str = "", **columns: Any
     """
     rows = answer.rows
     held = {c.title: _cells(c, rows) for c in answer.columns}
-    plain = st.column_config.NumberColumn(format="plain")
+    plain = st.column_config.NumberColumn(format="%.6g")  # the browser writes 66.7 out in binary otherwise
     numbers = {title: plain for title, cells in held.items() if any(isinstance(cell, float) for cell in cells)}
     named = {c.title: columns[c.key] for c in answer.columns if c.key in columns}
     st.dataframe(
@@ -68,6 +71,8 @@ def _cells(column: Column, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     told = [v for v in values if v is not None]
     if column.show not in (None, number) or any(isinstance(v, bool) or not isinstance(v, (int, float)) for v in told):
         return [None if v is None else column.text(row) for v, row in zip(values, rows, strict=True)]
+    if column.scale == 1 and all(isinstance(v, int) for v in told):
+        return values  # counts, exact
     return [None if v is None else float(f"{v / column.scale:.6g}") for v in values]
 
 
@@ -152,6 +157,12 @@ def call_lines(
     return f"import roofline\nroofline.{function}({told})", " ".join(words)
 
 
+def together(pairs: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    """Several pairs of `call_lines` as one: a call a line under one import, a command a line."""
+    calls, commands = zip(*pairs, strict=True)
+    return "\n".join(dict.fromkeys(line for call in calls for line in call.splitlines())), "\n".join(commands)
+
+
 def _option(name: str, value: Any) -> list[str]:
     flag = "--" + name.replace("_", "-")
     if value is True or value is False:
@@ -199,4 +210,5 @@ __all__ = [
     "notes",
     "reproduce",
     "table",
+    "together",
 ]

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
+import pyarrow as pa
+
 from roofline.answer import Answer
 from roofline.dashboard import kit
 from roofline.memory.presets import PAGE_SIZES
 from roofline.units import number
 
-KINDS = {"F": "full", "P": "partly full", "S": "shared", ".": "free, only reserved"}
+KINDS = {"F": "full", "P": "partly full", "S": "shared: pale, dashed", ".": "only reserved: dotted"}
 SINGLE = 64  # pages of a row up to which each is drawn by itself
 ROWS = 40  # requests that the grid shows
 BINARY_LABELS = {
@@ -36,25 +38,28 @@ def cells(found: Answer) -> Iterator[dict[str, Any]]:
 
 
 def grid_spec(found: Answer) -> dict[str, Any]:
-    """Rectangles: filled as far as the page is; free pages are dotted outlines."""
+    """Rectangles, filled as far as tokens reach; kinds differ by fill and outline too: shared pages are pale in a
+    dashed outline, free ones empty in a dotted one."""
     kinds = list(KINDS.values())
-    rows = list(cells(found))
     size = found["page_size"]
-    x = {"field": "left", "type": "quantitative", "title": f"page of {number(size)} tokens", "axis": {"tickMinStep": 1}}
     tooltip = [
         {"field": "row", "title": "request: tokens"},
         {"field": "kind"},
         {"field": "pages", "type": "quantitative"},
         {"field": "fill", "title": "tokens in a page", "type": "quantitative"},
     ]
+    axis = {"tickMinStep": 1, "labelOverlap": True}
     place = {
-        "x": {**x, "scale": {"nice": False}},
+        "x": {"field": "left", "type": "quantitative", "title": f"page of {number(size)} tokens", "axis": axis,
+              "scale": {"nice": False}},
         "y": {"field": "row", "type": "nominal", "sort": None, "title": "request: tokens"},
         "tooltip": tooltip,
-    }
+    }  # fmt: skip
     kind = {"field": "kind", "type": "nominal", "scale": {"domain": kinds}}
-    legend = {"legend": {"orient": "bottom", "columns": 2, "title": None}}
-    dashes = {**kind, "scale": {"domain": kinds, "range": [[1, 0], [1, 0], [5, 2], [2, 3]]}, **legend}
+    symbol = {"symbolSize": 200, "symbolType": "square"}
+    legend = {"legend": {"orient": "bottom", "columns": 2, "title": None, **symbol}}
+    dashes = {**kind, "scale": {"domain": kinds, "range": [[1, 0], [1, 0], [5, 2], [1, 2]]}, **legend}
+    solid = {**kind, "scale": {"type": "ordinal", "domain": kinds, "range": [0.85, 0.85, 0.25, 0]}, "legend": None}
     outline = {
         "params": [{"name": "kind", "select": {"type": "point", "fields": ["kind"]}}],
         "mark": {"type": "bar", "height": 22, "fillOpacity": 0, "strokeWidth": 1.4},
@@ -65,10 +70,10 @@ def grid_spec(found: Answer) -> dict[str, Any]:
             {"filter": f"datum.kind !== '{KINDS['.']}'"},
             {"calculate": f"datum.left + (datum.right - datum.left) * datum.fill / {size}", "as": "end"},
         ],
-        "mark": {"type": "bar", "height": 22, "fillOpacity": 0.8},
-        "encoding": {**place, "x2": {"field": "end"}, "fill": {**kind, **legend}},
+        "mark": {"type": "bar", "height": 22},
+        "encoding": {**place, "x2": {"field": "end"}, "fill": {**kind, "legend": None}, "fillOpacity": solid},
     }
-    return {"data": {"values": rows}, "height": {"step": 30}, "layer": [outline, inside]}
+    return {"data": pa.Table.from_pylist(list(cells(found))), "height": {"step": 30}, "layer": [outline, inside]}
 
 
 def grid_alt(found: Answer) -> str:
@@ -82,7 +87,8 @@ def grid_alt(found: Answer) -> str:
 
 def sweep_spec(swept: Answer, found: Answer) -> dict[str, Any]:
     """Empty slots against page size, the chosen size marked, the reservation as a level."""
-    values = [{**row, "way": "pages"} for row in swept["sweep"]]
+    shown = ("page_size", "waste", "pages", "fit_requests")
+    values = [{**{name: row[name] for name in shown}, "way": "pages"} for row in swept["sweep"]]
     chosen = {"page_size": found["page_size"], "waste": found["waste"], "way": "pages"}
     x = {
         "field": "page_size",
@@ -115,7 +121,7 @@ def sweep_spec(swept: Answer, found: Answer) -> dict[str, Any]:
         level = {"waste": swept["reserved"]["waste"], "way": f"reserving {number(swept['reserved']['reserve_tokens'])}"}
         mark = {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 2}
         layers.append({"data": {"values": [level]}, "mark": mark, "encoding": {"y": y, "color": color}})
-    return {"data": {"values": values}, "height": 320, "layer": layers}
+    return {"data": pa.Table.from_pylist(values), "height": 320, "layer": layers}
 
 
 def sweep_alt(swept: Answer) -> str:
@@ -157,7 +163,7 @@ def curve_spec(curve: Answer, context: int) -> dict[str, Any]:
     }
     chosen = {"data": {"values": [{"context": context}]}, "mark": {"type": "rule", "strokeDash": [2, 3]}}
     return {
-        "data": {"values": values},
+        "data": pa.Table.from_pylist(values),
         "height": 400,
         "layer": [
             {"params": [kit.ZOOM], "mark": {"type": "line", "point": True}, "encoding": encoding},

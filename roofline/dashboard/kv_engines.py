@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import streamlit as st
 
-from roofline.answer import Answer
+from roofline.answer import Answer, Column
 from roofline.answers.kv import kv_capacity
 from roofline.answers.kv_curve import kv_curve
 from roofline.answers.step_map import degrees
@@ -18,15 +18,30 @@ from roofline.dashboard.controls import choice, slider, steps
 from roofline.dashboard.kv_charts import curve_alt, curve_spec
 from roofline.dashboard.selection import Selection
 from roofline.memory.engines import ENGINES
+from roofline.memory.plan import GIB
 from roofline.units import number
 
 PARAMETERS = ("tp", "kv_dtype", "utilization")
 KV_DTYPES = ("auto", "bf16", "fp8", "fp8_row")
+USUAL = 16  # ranks that the page starts with: with fewer, the large models do not fit the usual cards
+SHOWN = (  # what matters first, for narrow screens; TP and DP are the same in every row
+    Column("engine", "engine"),
+    Column("starts", "starts"),
+    Column("concurrency", "requests at once", "1"),
+    Column("tokens", "tokens held", "1"),
+    Column("missing_bytes", "missing", "GiB", scale=GIB),
+    Column("longest_context", "longest request", "tokens"),
+    Column("available_bytes", "left for caches", "GiB", scale=GIB),
+    Column("bytes_per_token_per_rank", "per token and rank", "B"),
+    Column("kv_dtype", "cache type"),
+    Column("blocks", "blocks", "1"),
+    Column("ideal_concurrency", "requests by exact bytes", "1"),
+)
 
 
 @lru_cache(maxsize=128)
-def _tensor_degrees(model: str) -> list[int]:
-    return degrees(model)["tp"]
+def _tensor_degrees(model: str) -> tuple[int, ...]:
+    return tuple(degrees(model)["tp"])
 
 
 @lru_cache(maxsize=256)
@@ -34,7 +49,7 @@ def _by_engine(model: str, hardware: str, **options: Any) -> Answer:
     """One row an engine; notes that several engines share once."""
     found = [kv_capacity(model, hardware, engine=engine, **options) for engine in ENGINES]
     rows = [answer.rows[0] for answer in found]
-    kept = [c for c in found[0].columns if any(row.get(c.key) is not None for row in rows)]
+    kept = [c for c in SHOWN if any(row.get(c.key) is not None for row in rows)]
     said = dict.fromkeys(note for answer in found for note in answer.notes)
     notes = [note if (who := _who(note, found)) == "" else f"{who}: {note}" for note in said]
     title = f"Capacity for requests of {number(options['max_model_len'])} tokens"
@@ -53,40 +68,69 @@ def _curve(model: str, hardware: str, **options: Any) -> Answer:
     return kv_curve(model, hardware, engine=ENGINES, **options)
 
 
+@lru_cache(maxsize=128)
+def _least(model: str, hardware: str, engine: str, degrees: tuple[int, ...], **options: Any) -> int | None:
+    """The least of these degrees with which an engine starts."""
+    rows = kv_capacity(model, hardware, engine=engine, **{**options, "tp": degrees}).rows
+    return min((row["tp"] for row in rows if row["starts"]), default=None)
+
+
 def capacity(selection: Selection) -> None:
     """What one rank of the chosen accelerator holds of the chosen model, by engine."""
     st.markdown(
         f"`{selection.model}` on `{selection.chip}`, requests of {number(selection.context)} tokens: "
-        "model, accelerator and context are those of the sidebar."
+        "model, accelerator and context are those of the sidebar. All numbers are those of one rank."
     )
     left, middle, right = st.columns(3)
-    allowed = _tensor_degrees(selection.model)
-    tp = steps("tp", allowed, 1).show(left) if len(allowed) > 1 else 1
-    dtype = choice("kv_dtype", KV_DTYPES, "auto")
-    options = {"tp": tp, "kv_dtype": dtype.show(middle)}
+    offered = _tensor_degrees(selection.model)
+    tp = steps("tp", offered, max(n for n in offered if n <= USUAL)).show(left) if len(offered) > 1 else 1
+    options: dict[str, Any] = {"tp": int(tp), "kv_dtype": choice("kv_dtype", KV_DTYPES, "auto").show(middle)}
     options["utilization"] = slider("utilization", 0.5, 1.0, 0.9, 0.01).show(right)
     found = _by_engine(selection.model, selection.chip, max_model_len=selection.context, **options)
-    kit.table(found)
+    _missing(found, offered)
+    kit.table(found, engine=st.column_config.TextColumn(pinned=True))
     kit.notes(found)
     kit.downloads("kv-capacity", found)
     curve = _curve(selection.model, selection.chip, **options)
     if any(value for line in curve["lines"] for value in line["concurrency"]):
+        st.subheader("Requests by their length")
         kit.chart(curve_spec(curve, selection.context), "kv_curve", curve_alt(curve))
         kit.downloads("kv-concurrency", curve, lambda: _figure(curve))
-    else:
-        st.info("Nothing is left for caches: take more ranks (TP) or another accelerator.", icon=":material/info:")
-    asked = {"engine": "vllm", "max_model_len": selection.context, **options}
-    kit.reproduce(
-        *kit.call_lines(
-            "kv_capacity",
-            selection.model,
-            selection.chip,
-            command="kv capacity",
-            named=("model", "hardware"),
-            defaults={"tp": 1, "kv_dtype": "auto"},
-            **asked,
-        )
-    )
+    kit.reproduce(*_lines(selection, options))
+
+
+def _missing(found: Answer, offered: tuple[int, ...]) -> None:
+    """Which engines do not start, what each lacks, and the degree that would do."""
+    asked = found["inputs"]
+    short = {row["engine"]: row["missing_bytes"] / GIB for row in found.rows if not row["starts"]}
+    if not short:
+        return
+    starts: dict[int | None, list[str]] = {}
+    for engine in short:
+        starts.setdefault(_least(found["model"], found["hardware"], engine, offered, **asked), []).append(engine)
+    lacks = ", ".join(f"{engine} {number(gib)} GiB" for engine, gib in short.items())
+    cures = [
+        f"{', '.join(names)}: {'no TP on offer starts' if least is None else f'starts from TP {least} on'}."
+        for least, names in starts.items()
+    ]
+    head = f"One request of {number(asked['max_model_len'])} tokens does not fit beside the weights at TP"
+    told = f"{head} {asked['tp']}. Missing on each rank: {lacks}. {' '.join(cures)}"
+    st.warning(kit.escape(told), icon=":material/memory_alt:")
+
+
+def _lines(selection: Selection, options: Mapping[str, Any]) -> tuple[str, str]:
+    """A call an engine, and that of the chart."""
+    usual = {"tp": 1, "kv_dtype": "auto"}
+    named = ("model", "hardware")
+    where = (selection.model, selection.chip)
+    pairs = [
+        kit.call_lines("kv_capacity", *where, command="kv capacity", named=named, defaults=usual, engine=engine,
+                       max_model_len=selection.context, **options)
+        for engine in ENGINES
+    ]  # fmt: skip
+    drawn = kit.call_lines("plot", "concurrency", named=("",), defaults=usual, model=where[0], hardware=where[1],
+                           engine=list(ENGINES), **options)  # fmt: skip
+    return kit.together([*pairs, drawn])
 
 
 def _figure(curve: Answer) -> Any:

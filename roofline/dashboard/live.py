@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,21 +11,38 @@ import streamlit as st
 
 from roofline.dashboard.controls import Control
 from roofline.dashboard.parameters import PARAMETERS, label
+from roofline.glossary import GLOSSARY
 
-HTML = """<div class="live"><label><span class="name"></span> <b class="value"></b></label>
-<input type="range"><svg role="img"></svg><div class="key"></div><output aria-live="polite"></output></div>"""
+HTML = """<div class="live"><p><span class="label"></span> <b class="value"></b> <span class="help"></span></p>
+<input type="range" disabled><div class="plot"><svg role="img"></svg><div class="tip" hidden></div></div>
+<output aria-live="polite"></output><div class="key"></div></div>"""
 CSS = """
 .live { font-family: var(--st-font); color: var(--st-text-color); font-size: 14px; }
+.live p { margin: 0; }
+.live .help { font-size: 12px; margin-left: 8px; }
 .live input { width: 100%; accent-color: var(--st-primary-color); height: 28px; margin: 0; }
-.live svg { width: 100%; height: auto; display: block; }
+.live input:focus-visible { outline: 2px solid var(--st-primary-color); }
+.live .plot { position: relative; }
+.live .plot > svg { width: 100%; height: auto; display: block; touch-action: pan-y; }
 .live text { font-size: 12px; fill: var(--st-text-color); }
+.live .small { font-size: 11px; }
+.live .said { font-weight: 600; paint-order: stroke; stroke: var(--st-background-color); stroke-width: 4px; }
 .live .grid { stroke: var(--st-border-color); stroke-width: 1; }
-.live .level { stroke: var(--st-text-color); stroke-width: 1.2; stroke-dasharray: 4 3; }
+.live .level { stroke: var(--st-text-color); stroke-width: 1.3; }
+.live .leader { stroke: var(--st-text-color); stroke-width: 0.8; }
 .live .asked { stroke: var(--st-text-color); stroke-width: 1.5; }
-.live .dot { fill: var(--st-text-color); }
-.live .curve { fill: none; stroke: var(--st-primary-color); stroke-width: 2.4; }
-.live .c1 { stroke: var(--st-text-color); stroke-dasharray: 8 5; }
-.live output, .live .key { display: block; white-space: pre-wrap; }
+.live .curve { fill: none; stroke-width: 2.4; }
+.live .mark, .live .open { stroke: var(--st-background-color); stroke-width: 1; }
+.live .open { fill: var(--st-background-color) !important; stroke-width: 2; }
+.live .span { stroke-width: 3; }
+.live .window { fill: var(--st-text-color); opacity: 0.12; }
+.live .tip { position: absolute; top: 30px; max-width: 46%; padding: 4px 8px; white-space: pre-wrap; font-size: 12px;
+  pointer-events: none; color: var(--st-text-color); background: var(--st-background-color);
+  border: 1px solid var(--st-text-color); border-radius: 4px; }
+.live output { display: block; margin: 4px 0; }
+.live .key { display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 13px; }
+.live .key svg { margin-right: 6px; vertical-align: middle; }
+.live .lanes { flex-basis: 100%; font-size: 12px; overflow-wrap: anywhere; }
 """
 
 
@@ -35,12 +53,12 @@ def _component() -> Any:
     return st.components.v2.component("roofline_live", html=HTML, css=CSS, js=script)
 
 
-def live_slider(control: Control, title: str, **data: Any) -> float:
+def live_slider(control: Control, chart: Mapping[str, Any], *, unit: str = "", idle: str = "") -> float:
     """The value of a slider drawn with its chart; its parameter of the address is kept as for any control.
 
-    control: of kind "slider"; data: `x` and `y` (name, unit, domain), `curves` (of `roofline.answers.live`), `levels`
-    (label, y), and `unit` of the slider.  Where the slider is the axis it marks a place on the first curve; where it
-    is not, the curves follow it, and the places where both cost the same are marked.
+    control: of kind "slider"; chart: of `roofline.dashboard.live_charts`; unit: of the slider; idle: why it can
+    not be moved.  Where the slider is the axis it marks a place on the curves; where it is not, the curves follow it,
+    and their crossings are marked.
     """
     value: float = control.from_address()
 
@@ -50,17 +68,24 @@ def live_slider(control: Control, title: str, **data: Any) -> float:
     slider = {
         "name": control.name,
         "label": label(control.name),
-        "help": PARAMETERS[control.name].help,
-        "unit": data.pop("unit", ""),
+        "help": idle or _help(control.name),
+        "unit": unit,
         "value": value,
         "min": control.low,
         "max": control.high,
         "step": control.step,
+        "disabled": bool(idle),
     }
     _component()(
         key=f"_live_{control.name}",
-        data={"slider": slider, "title": title, **data},
+        data={**chart, "slider": slider},
         default={"value": value},
         on_value_change=released,
     )
     return value
+
+
+def _help(name: str) -> str:
+    """The glossary's meaning and the parameter's own words, as plain text."""
+    known = [GLOSSARY[name].meaning] if name in GLOSSARY else []
+    return "; ".join(filter(None, [*known, PARAMETERS[name].help]))

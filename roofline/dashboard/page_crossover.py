@@ -2,169 +2,154 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import streamlit as st
 
 from roofline.answer import Answer
+from roofline.answers.common import roof_for
 from roofline.answers.crossover import crossover
-from roofline.answers.live import crossover_live
-from roofline.answers.plot import figure, plot
-from roofline.answers.plotted_crossover import SIDES
+from roofline.answers.crossover_text import LEFT_OUT
+from roofline.answers.plot import figure
+from roofline.answers.plotted_crossover import crossover_scene
 from roofline.dashboard import kit
 from roofline.dashboard.controls import choice, escape, several, slider, steps, switch
-from roofline.dashboard.crossover_chart import crossover_spec
-from roofline.dashboard.frame import catalog, known_model
+from roofline.dashboard.frame import catalog, known_model, model_ids
 from roofline.dashboard.live import live_slider
+from roofline.dashboard.live_charts import Chart, crossover_live_chart
 from roofline.dashboard.selection import Selection
-from roofline.units import number
+from roofline.errors import RooflineError
 
 TITLE, PATH = "MHA or MQA mode", "crossover"
 PARAMETERS = (
     "phase",
-    "cost",
     "between",
+    "cost",
     "tp",
     "kernel_heads",
     "rate_ratio",
     "gather",
     "skip",
+    "topk",
     "unknown",
     "q_len",
     "prefix",
 )
 PHASES = ("oneshot", "chunked", "decode", "shared-prefix")
-USUAL = {
-    "kernel_heads": None,
-    "rate_ratio": 1.0,
-    "gather": "none",
-    "skip": True,
-    "between": "modes",
-    "phase": "oneshot",
-}
+SUBJECTS = ("modes", "indexer", "dense")
+USUAL = {"tp": (1,), "rate_ratio": 1.0, "gather": "none", "skip": True, "between": "modes", "phase": "oneshot"}
 RATIO = slider("rate_ratio", 0.1, 2.0, 1.0, 0.01)
-UNITS = {"seq_len": "tokens", "q_len": "new tokens", "batch": "sequences"}
-ROOM = 4  # of the cost axis around the curves, for the ratios that the slider can still reach
+RATIOS = (0.1, 0.2, 0.5, 1.0, 2.0)  # at which the axes are made to hold every crossing
 OWN_HEADS = 0  # kernel_heads that stands for "as many as the rank has"
+TOPK = {"model": None, "none": 0}  # words that stand for no number of keys
+Asked = tuple[tuple[str, Any], ...]
 
 
 def page(selection: Selection) -> None:
-    """Curves of both modes, crossings, derivation, table."""
+    """Curves of both modes with their crossings, table, derivation."""
     st.title("MHA or MQA mode")
     st.markdown("MHA mode (naive, compute friendly) expands the cache to every head; MQA mode (absorbed, data-movement "
                 "friendly) reads the shared latent row. Which one is cheaper?")  # fmt: skip
     top = st.container()
-    options = _options(selection)
-    priced = options["cost"] == "time"
+    options, unknown = _options(selection)
+    modes, priced = options["between"] == "modes", options["cost"] == "time"
     chip, roof = (selection.chip, selection.roof_or_none) if priced else (None, None)
-    asked = tuple(sorted(options.items()))
-    found = answer(selection.model, chip, roof, asked)
+    footer = (roof or "datasheet" if priced else "none; FLOPs of the formulas, no chip", LEFT_OUT[options["between"]])
+    try:
+        found, chart = answer(selection.model, chip, roof, tuple(options.items()), unknown)
+    except RooflineError as reason:
+        with top:
+            _refused(selection.model, reason)
+        kit.footer(*footer)
+        return
     with top:
-        _live(found, selection.model, chip, roof, asked)
-    st.markdown(f"**{escape(found.title)}**")
-    kit.chart(crossover_spec(found.data), "crossover_chart", _alt(found))
-    _verdict(found)
+        live_slider(RATIO, chart, idle="" if modes else "no part in this comparison: only the modes differ in rate")
+        st.caption(escape(chart["title"]))
     kit.table(found)
-    kit.notes(found)
+    kit.notes(found, besides=LEFT_OUT[options["between"]])
     with st.expander("Derivation: the equation with numbers put in, its roots, the rejected ones"):
         kit.explain(found)
-    drawn = {"model": selection.model, "hardware": chip, "roof": roof, **options}
+    drawn = {"model": selection.model, "hardware": chip, "roof": roof, "unknown": unknown, **options}
     kit.downloads("crossover", found, lambda: figure("crossover", **drawn))
-    kit.reproduce(*_lines(selection.model, chip, roof, options))
-    kit.footer(roof or "datasheet" if priced else "none; FLOPs of the formulas, no chip", found.notes[-1])
+    kit.reproduce(*_lines(selection.model, chip, roof, unknown, options))
+    kit.footer(*footer)
 
 
 @lru_cache(512)
-def answer(model: str, chip: str | None, roof: str | None, asked: tuple[tuple[str, Any], ...]) -> Answer:
-    """The answer, kept for a slider that comes back; it is immutable and depends on nothing but its arguments."""
-    return plot(
-        "crossover", model=known_model(model), hardware=catalog()[chip] if chip else None, roof=roof, **dict(asked)
-    )
+def answer(model: str, chip: str | None, roof: str | None, asked: Asked, unknown: str | None) -> tuple[Answer, Chart]:
+    """The answer and its chart, kept for a slider that comes back; they depend on nothing but the arguments."""
+    part = catalog()[chip] if chip else None
+    found = crossover(known_model(model), part, roof=roof, **dict(asked))
+    scene = crossover_scene(found, unknown, part, roof_for(part, roof) if part else None)
+    return found, crossover_live_chart(scene, RATIOS)
 
 
-@lru_cache(256)
-def curves(
-    model: str, chip: str | None, roof: str | None, asked: tuple[tuple[str, Any], ...], unknown: str
-) -> list[dict[str, Any]]:
-    """Cost of both sides by the unknown and the rate ratio, as JavaScript, for the first TP degree."""
-    options = {k: v for k, v in asked if k != "unknown"}
-    found = crossover(known_model(model), catalog()[chip] if chip else None, roof=roof, **options)
-    case = found.cases[0]
-    if case is None:
-        return []
-    told = f"TP {found.rows[0]['tp']}" if len(options["tp"]) > 1 else ""
-    return [{**s, "label": ", ".join(filter(None, (SIDES[s["label"]], told)))} for s in crossover_live(case, unknown)]
-
-
-def _live(found: Answer, model: str, chip: str | None, roof: str | None, asked: tuple[tuple[str, Any], ...]) -> None:
-    """The rate ratio under the finger: both curves and their crossing follow it."""
-    fixed = tuple((k, v) for k, v in asked if k != "rate_ratio")
-    unknown, axis = found["unknown"], found["axis"]
-    low, high = found["domain"][axis["key"]]
-    live_slider(
-        RATIO,
-        "Cost of both modes",
-        x={"name": unknown, "unit": UNITS[unknown], "domain": found["domain"]["unknown"]},
-        y={"unit": axis["unit"], "domain": [low / ROOM, high * ROOM]},
-        curves=curves(model, chip, roof, fixed, unknown),
-        levels=[],
-    )
-
-
-def _options(selection: Selection) -> dict[str, Any]:
+def _options(selection: Selection) -> tuple[dict[str, Any], str | None]:
+    """Options of `crossover`, and the unknown on the axis where a phase has several."""
     row = st.columns(4)
     phase = choice("phase", PHASES, "oneshot").show(row[0])
-    usual = "time" if phase == "shared-prefix" else "flops"
-    cost = choice("cost", ("flops", "time"), usual).show(row[1])
-    heads = choice("kernel_heads", (OWN_HEADS, 16, 32, 64, 128), OWN_HEADS).show(row[2])
+    shared = phase == "shared-prefix"
+    between = choice("between", SUBJECTS[:1] if shared else SUBJECTS, "modes").show(row[1])
+    cost = choice("cost", ("flops", "time"), "time" if shared else "flops").show(row[2])
     gather = choice("gather", ("none", "perfect"), "none").show(row[3])
-    degrees = several("tp", (1, 2, 4, 8, 16), (1,)).show()
-    skip = switch("skip", True).show()
+    row = st.columns(4)
+    degrees = several("tp", (1, 2, 4, 8, 16), (1,)).show(row[0])
+    heads = choice("kernel_heads", (OWN_HEADS, 16, 32, 64, 128), OWN_HEADS).show(row[1])
+    topk = choice("topk", (*TOPK, "512", "1024", "2048", "4096"), "model").show(row[2])
     options = {
-        "rate_ratio": RATIO.from_address(),
         "phase": phase,
         "cost": cost,
-        "kernel_heads": heads or None,
-        "gather": gather,
-        "skip": skip,
+        "between": between,
         "tp": tuple(degrees) or (1,),
+        "kernel_heads": heads or None,
+        "rate_ratio": RATIO.from_address() if between == "modes" else 1.0,
+        "gather": gather,
+        "skip": switch("skip", True).show(row[3]),
+        "topk": TOPK[topk] if topk in TOPK else int(topk),
     }
-    return options | _workload(phase, selection)
+    workload, unknown = _workload(phase, between == "modes", selection)
+    return {**options, **workload}, unknown
 
 
-def _workload(phase: str, selection: Selection) -> dict[str, Any]:
+def _workload(phase: str, modes: bool, selection: Selection) -> tuple[dict[str, Any], str | None]:
     """What a phase takes from the workload; the axis of the chart is its unknown."""
+    if phase == "oneshot":
+        return {}, None
     if phase == "chunked":
-        return {"context": selection.context}
-    if phase == "decode":
-        unknown = choice("unknown", ("seq_len", "batch"), "seq_len").show()
-        new = steps("q_len", (1, 2, 4, 8), 1).show()
-        rest = {"context": selection.context} if unknown == "batch" else {"batch": selection.batch}
-        return {"unknown": unknown, "q_len": new, **rest}
+        return {"batch": selection.batch, "context": selection.context}, None
+    row = st.columns(4)
+    new = {"q_len": steps("q_len", (1, 2, 4, 8), 1).show(row[0])}
     if phase == "shared-prefix":
-        return {"prefix": steps("prefix", tuple(2**k for k in range(8, 18)), 4096).show()}
-    return {}
+        return {**new, "prefix": steps("prefix", tuple(2**k for k in range(8, 18)), 4096).show(row[1])}, None
+    if not modes:
+        return {**new, "batch": selection.batch}, None
+    unknown = choice("unknown", ("seq_len", "batch"), "seq_len").show(row[1])
+    return {**new, "batch": selection.batch, "context": selection.context}, unknown
 
 
-def _alt(found: Answer) -> str:
-    met = "; ".join(f"{c['label']}" for c in found["crossings"]) or "none"
-    return f"Cost of both modes, log-log. {found.title}. Crossings: {met}. The table below has the same content."
+def _refused(model: str, reason: RooflineError) -> None:
+    """Why there is no answer, and what to choose instead."""
+    kit.error(reason)
+    if model not in with_latent():
+        st.markdown(f"Models with a latent, to choose in the sidebar: {escape(', '.join(with_latent()))}.")
 
 
-def _verdict(found: Answer) -> None:
-    """The crossings in words, or why there is none."""
-    for row in found.rows:
-        where = f"{row['model']}, TP {row['tp']}"
-        if row["value"] is None:
-            st.markdown(f"- {escape(where)}: {escape(str(row['reason']))}")
-        else:
-            told = f"{SIDES[row['cheaper_below']]} is cheaper below, {SIDES[row['cheaper_above']]} above"
-            st.markdown(f"- {escape(where)}: **{number(row['value'], 6)}** ({escape(row['unknown'])}); {escape(told)}")
+@cache
+def with_latent() -> tuple[str, ...]:
+    """The built-in models of latent attention."""
+    return tuple(name for name in model_ids() if "latent" in known_model(name).shape)
 
 
-def _lines(model: str, chip: str | None, roof: str | None, options: dict[str, Any]) -> tuple[str, str]:
-    kept = {k: v for k, v in options.items() if v != USUAL.get(k, ...)} | {"cost": options["cost"]}
-    python, _ = kit.call_lines("plot", "crossover", model=model, hardware=chip, roof=roof, **kept)
-    _, cli = kit.call_lines("plot", model=model, command="plot crossover", hardware=chip, roof=roof, **kept)
-    return python, cli
+def _lines(
+    model: str, chip: str | None, roof: str | None, unknown: str | None, options: dict[str, Any]
+) -> tuple[str, str]:
+    """The numbers and the figure."""
+    usual = {**USUAL, "cost": "time" if options["phase"] == "shared-prefix" else "flops"}
+    given = {"model": model, "hardware": chip, "roof": roof, **options}
+    python, _ = kit.call_lines("crossover", defaults=usual, **given)
+    given |= {"topk": "none" if options["topk"] == 0 else options["topk"]}
+    _, cli = kit.call_lines("crossover", defaults=usual, **given)
+    drawn = {**given, "unknown": unknown, "output": "crossover.pdf"}
+    _, figure_cli = kit.call_lines("plot", command="plot crossover", defaults={**usual, "cost": "flops"}, **drawn)
+    return python, f"{cli}\n{figure_cli}"

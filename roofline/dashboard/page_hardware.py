@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import os
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import streamlit as st
 
 from roofline.accelerators import Accelerator
 from roofline.answer import Answer
 from roofline.answers import hardware as answers
 from roofline.answers.common import chosen
-from roofline.answers.hardware_table import choices, compare_parts, hardware_table
+from roofline.answers.hardware_table import choices, hardware_compare, hardware_table
 from roofline.dashboard import kit
 from roofline.dashboard.controls import choice, several, text
+from roofline.dashboard.ridge_chart import ridge_alt, ridge_spec
 from roofline.dashboard.selection import Selection
 from roofline.dashboard.uploads import uploaded
-from roofline.units import number
 
 TITLE, PATH = "Hardware", "hardware"
 PARAMETERS = ("precision", "table_roof", "vendor", "search", "part", "first", "second")
-NAMES = {"grid": True, "labelOverlap": False, "labelFontSize": 11, "labelLimit": 190}
+USUAL = {"precision": "bf16", "roof": "datasheet", "vendor": (), "search": ""}
+SOURCE = ("field", "value", "kind", "url", "via")
+LINK = r"https?://(?:www\.)?([^/]+)"  # of an address only the host is shown
 OMITS = (
-    "Dense peaks as the sources print them; what a chip reaches in practice is the roof `practical`, where a matmul "
+    "Dense peaks as the sources print them; what a chip reaches in practice is the roof practical, where a matmul "
     "and a stream were both measured. Clocks under load, power limits and prices are not modelled."
 )
 
 
 class Own(NamedTuple):
-    """A file of the user: its parts, and what was warned about."""
+    """A file of the user: its name, its parts, and what was warned about."""
 
-    parts: tuple[Accelerator, ...]
-    warnings: tuple[str, ...]
+    name: str = ""
+    parts: tuple[Accelerator, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def page(selection: Selection) -> None:
@@ -47,13 +51,13 @@ def page(selection: Selection) -> None:
         _one(selection, own)
     with kit.guarded():
         _two(selection, own)
-    kit.footer(f"{asked['table_roof']} at {asked['precision']}", OMITS)
+    kit.footer(f"{asked['roof']} at {asked['precision']}", OMITS)
 
 
 # --- a file of the user ---
 
 
-def _own() -> tuple[Accelerator, ...]:
+def _own() -> Own:
     """Parts of an uploaded YAML, with its warnings; errors are those of `roofline hardware validate`."""
     with st.expander("Parts of your own: upload a hardware YAML"):
         own: Own | None = uploaded(
@@ -61,24 +65,25 @@ def _own() -> tuple[Accelerator, ...]:
         )
         if own is not None:
             names = ", ".join(part.id for part in own.parts)
-            st.success(kit.escape(f"Valid: {names}. The parts are in the table and in the lists below."))
+            told = f"Valid: {names}. In the table and the lists of this page; the sidebar has the built-in parts alone."
+            st.success(kit.escape(f"{told} On the command line every question takes --hardware {own.name}."))
             for warning in own.warnings:
                 st.warning(kit.escape(warning))
-    return own.parts if own else ()
+    return own or Own()
 
 
 def _read(path: str) -> Own:
     """Validate a file as the command line does, and refuse ids that are taken unless the entry overrides."""
     found, parts = answers.validate(path), chosen([path]).parts
-    return Own(tuple(parts), tuple(f"{row['where']}: {row['warning']}" for row in found.rows))
+    return Own(os.path.basename(path), tuple(parts), tuple(f"{r['where']}: {r['warning']}" for r in found.rows))
 
 
 # --- the table and its chart ---
 
 
 @lru_cache(maxsize=64)
-def _rows(precision: str, roof: str, own: tuple[Accelerator, ...]) -> Answer:
-    return hardware_table(own, precision=precision, roof=roof)
+def _rows(own: tuple[Accelerator, ...], **asked: Any) -> Answer:
+    return hardware_table(own, **asked)
 
 
 @lru_cache(maxsize=8)
@@ -86,102 +91,45 @@ def _choices(own: tuple[Accelerator, ...]) -> Mapping[str, list[str]]:
     return choices(own)
 
 
-def _asked(own: tuple[Accelerator, ...]) -> dict[str, Any]:
-    """What the table shows."""
-    known = _choices(own)
+def _asked(own: Own) -> dict[str, Any]:
+    """What the table shows, in the words of `hardware_table`."""
+    known = _choices(own.parts)
     left, middle, right = st.columns(3)
-    precision = choice("precision", known["precision"], "bf16")
-    roof = choice("table_roof", known["roof"], "datasheet")
-    search = text("search", "", 80)
     return {
-        "precision": precision.show(left),
-        "table_roof": roof.show(middle),
-        "search": search.show(right),
-        "vendor": several("vendor", known["vendor"]).show(),
+        "precision": choice("precision", known["precision"], USUAL["precision"]).show(left),
+        "roof": choice("table_roof", known["roof"], USUAL["roof"]).show(middle),
+        "search": text("search", "", 80).show(right),
+        "vendor": tuple(several("vendor", known["vendor"]).show()),
     }
 
 
-def kept(rows: Sequence[Mapping[str, Any]], vendors: Sequence[str], search: str) -> list[Mapping[str, Any]]:
-    """The rows that the filters leave."""
-    word = search.strip().lower()
-    return [
-        row
-        for row in rows
-        if (not vendors or row["vendor"] in vendors)
-        and (not word or word in " ".join((row["hardware"], row["name"], row["architecture"], *row["flags"])).lower())
-    ]
-
-
-def _table(asked: Mapping[str, Any], own: tuple[Accelerator, ...]) -> None:
+def _table(asked: Mapping[str, Any], own: Own) -> None:
     """The filtered table, its chart, downloads."""
-    everything = _rows(asked["precision"], asked["table_roof"], own)
-    rows = kept(everything.rows, asked["vendor"], asked["search"])
-    found = replace(everything, data={**everything.data, "rows": rows})
-    st.caption(f"{len(rows)} of {len(everything.rows)} parts. A click on a heading sorts.")
-    if not rows:
+    found = _rows(own.parts, **asked)
+    st.caption(f"{len(found.rows)} of {found['parts']} parts. A click on a heading sorts.")
+    if not found.rows:
         st.info("No part passes these filters.", icon=":material/filter_alt_off:")
         return
-    _frame(found)
+    link = st.column_config.LinkColumn(display_text=LINK, width="medium")
+    kit.table(found, height=420, hardware=st.column_config.TextColumn(pinned=True), source=link)
     kit.notes(found)
-    ridges = [row for row in rows if row["ridge_flop_per_byte"] is not None]
     st.subheader("Ridge points")
-    if ridges:
-        kit.chart(_ridge_spec(ridges), "ridges", _ridge_alt(ridges))
+    if found["with_ridge"]:
+        kit.chart(ridge_spec(found), "ridges", ridge_alt(found))
     else:
         st.info("None of these parts has such a roof with sourced numbers.", icon=":material/info:")
-    kit.downloads("hardware", found, (lambda: _figure(found)) if ridges else None)
-    kit.reproduce("import roofline\nroofline.hardware()", "roofline hardware list")
+    kit.downloads("hardware", found, (lambda: _figure(found)) if found["with_ridge"] else None)
+    shown = {**asked, "vendor": list(asked["vendor"])}
+    kit.reproduce(*_lines(own, "hardware_table", "hardware table", **shown))
 
 
-def _frame(found: Answer) -> None:
-    """The rows with sources as links; numbers stay numbers, so that headings sort."""
-    data: dict[str, list[Any]] = {}
-    for column in found.columns:
-        values = [row.get(column.key) for row in found.rows]
-        if column.unit:
-            data[column.title] = [None if v is None else float(f"{v / column.scale:.6g}") for v in values]
-        else:
-            data[column.title] = ["; ".join(v) if isinstance(v, list) else v for v in values]
-    link = st.column_config.LinkColumn("source", display_text=r"https?://(?:www\.)?([^/]+)", width="medium")
-    st.dataframe(
-        data,
-        hide_index=True,
-        height=420,
-        column_config={"source": link, "id": st.column_config.TextColumn(pinned=True)},
-        alt=found.title,
-    )
-
-
-def _ridge_spec(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A mark a part on a logarithmic axis, sorted; colour and shape say how its numbers were had."""
-    names = ("hardware", "name", "kind", "ridge_flop_per_byte", "peak_flop_per_s", "bandwidth_byte_per_s")
-    kind = {"field": "kind", "type": "nominal"}
-    x = {"field": "ridge_flop_per_byte", "type": "quantitative", "scale": {"type": "log"}}
-    return {
-        "data": {"values": [{name: row[name] for name in names} for row in rows]},
-        "height": {"step": 14},
-        "params": [{"name": "kind", "select": {"type": "point", "fields": ["kind"]}, "bind": "legend"}],
-        "mark": {"type": "point", "filled": True, "size": 70},
-        "encoding": {
-            "y": {"field": "hardware", "type": "nominal", "sort": "-x", "title": None, "axis": NAMES},
-            "x": {**x, "title": "ridge point [FLOP/B]", "axis": {"format": "~s", "orient": "top"}},
-            "color": {**kind, "legend": {"orient": "top", "title": "how the numbers were had"}},
-            "shape": kind,
-            "opacity": {"condition": {"param": "kind", "value": 1}, "value": 0.15},
-            "tooltip": [
-                *({"field": name, "type": "nominal"} for name in names[:3]),
-                {"field": names[3], "type": "quantitative", "title": "ridge [FLOP/B]", "format": ".1f"},
-                {"field": names[4], "type": "quantitative", "title": "peak [FLOP/s]", "format": ".4~s"},
-                {"field": names[5], "type": "quantitative", "title": "bandwidth [B/s]", "format": ".4~s"},
-            ],
-        },
-    }
-
-
-def _ridge_alt(rows: Sequence[Mapping[str, Any]]) -> str:
-    ordered = sorted(rows, key=lambda row: row["ridge_flop_per_byte"])
-    ends = [f"{row['hardware']} at {number(row['ridge_flop_per_byte'])} FLOP/B" for row in (ordered[0], ordered[-1])]
-    return f"Ridge points of {len(rows)} parts, from {ends[0]} to {ends[1]}. The table above has every number."
+def _lines(own: Own, function: str, command: str, *args: str, explain: bool | None = None, **options: Any) -> Any:
+    """A call and its command, with the file of the user, which the two spell differently."""
+    usual = {**USUAL, "vendor": []}
+    files, file = ([own.name], own.name) if own.name else (None, None)
+    python = kit.call_lines(function, *args, files=files, defaults=usual, **options)[0]
+    told = {**options, "hardware": file, "explain": explain}
+    return python, kit.call_lines(function, *args, command=command, defaults=usual, **told)[1]
 
 
 def _figure(found: Answer) -> Any:
@@ -203,35 +151,34 @@ def _part(part: str | Accelerator) -> Answer:
 
 @lru_cache(maxsize=128)
 def _pair(first: str | Accelerator, second: str | Accelerator) -> Answer:
-    return compare_parts(first, second)
+    return hardware_compare(first, second)
 
 
-def _named(own: tuple[Accelerator, ...]) -> dict[str, str | Accelerator]:
+def _named(own: Own) -> dict[str, str | Accelerator]:
     """Every id, with the part itself where it came from a file."""
-    known: dict[str, str | Accelerator] = {
-        row["hardware"]: row["hardware"] for row in _rows("bf16", "datasheet", ()).rows
-    }
-    return {**known, **{part.id: part for part in own}}
+    known: dict[str, str | Accelerator] = {row["hardware"]: row["hardware"] for row in _rows(()).rows}
+    return {**known, **{part.id: part for part in own.parts}}
 
 
-def _one(selection: Selection, own: tuple[Accelerator, ...]) -> None:
+def _one(selection: Selection, own: Own) -> None:
     """One part in full: every roof, every flag, the source of every number."""
     st.subheader("One part in full")
     known = _named(own)
     name = choice("part", tuple(known), selection.chip).show()
     found = _part(known[name])
-    kit.table(found)
+    kit.table(found, source=st.column_config.LinkColumn(display_text=LINK))
     kit.notes(found)
     with st.expander("The source of every number"):
-        sources = [{k: line[k] or None for k in ("field", "value", "kind", "url", "via")} for line in found["sources"]]
-        columns = {key: [line[key] for line in sources] for key in ("field", "value", "kind", "url", "via")}
-        link = {"url": st.column_config.LinkColumn("url", width="large")}
-        st.dataframe(columns, hide_index=True, column_config=link, alt=f"Sources of {found['name']}")
+        lines = {key: [str(line[key]) if line[key] else None for line in found["sources"]] for key in SOURCE}
+        link = {"url": st.column_config.LinkColumn(width="large")}
+        table = pa.table(lines)
+        st.dataframe(table, hide_index=True, placeholder="-", column_config=link, alt=f"Sources of {found['name']}")
     kit.downloads("hardware-part", found)
-    kit.reproduce(f"import roofline\nroofline.hardware({name!r})", f"roofline hardware show {name} --explain")
+    brought = own if isinstance(known[name], Accelerator) else Own()
+    kit.reproduce(*_lines(brought, "hardware", "hardware show", name, explain=True))
 
 
-def _two(selection: Selection, own: tuple[Accelerator, ...]) -> None:
+def _two(selection: Selection, own: Own) -> None:
     """Two parts side by side."""
     st.subheader("Two compared")
     known = _named(own)
@@ -241,8 +188,8 @@ def _two(selection: Selection, own: tuple[Accelerator, ...]) -> None:
     first = choice("first", ids, selection.chip).show(left)
     second = choice("second", ids, other).show(right)
     found = _pair(known[first], known[second])
-    kit.table(found)
+    kit.table(found, quantity=st.column_config.TextColumn(pinned=True))
     kit.notes(found)
     kit.downloads("hardware-compare", found)
-    told = f"from roofline.answers.hardware_table import compare_parts\ncompare_parts({first!r}, {second!r})"
-    kit.reproduce(told, f"roofline hardware show {first}\nroofline hardware show {second}")
+    brought = own if {first, second} & {part.id for part in own.parts} else Own()
+    kit.reproduce(*_lines(brought, "hardware_compare", "hardware compare", first, second))

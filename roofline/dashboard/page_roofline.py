@@ -3,109 +3,144 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from inspect import signature
 from typing import Any
 
 import streamlit as st
 
-from roofline.answer import Answer
-from roofline.answers.formula import formula
-from roofline.answers.plotted_step import step_roofline
+from roofline.answer import Answer, Section
+from roofline.answers.plot import plot
+from roofline.answers.put_in_kernel import roof_steps, work_steps
+from roofline.answers.step import step
 from roofline.answers.step_report import OMITS
 from roofline.dashboard import charts, kit
-from roofline.dashboard.controls import choice, escape, steps
-from roofline.dashboard.selection import Selection
+from roofline.dashboard.controls import NOTES, choice, escape
+from roofline.dashboard.selection import ALL_ROOFS, Selection
+from roofline.dashboard.step_controls import workload_and_deployment
+from roofline.models import Model, load_model
+from roofline.units import show
 
 TITLE, PATH = "Roofline", "roofline"
-PARAMETERS = ("phase", "q_len", "tp", "kv_dtype", "weight_dtype", "kernel")
-PHASES = ("decode", "oneshot", "chunked")
-WIDTHS = ("auto", "bf16", "fp8", "int8")
-WEIGHTS = ("auto", "bf16", "fp8", "nvfp4", "mxfp4", "int8", "int4")
-NOTHING = "none"
+PARAMETERS = (
+    "phase",
+    "q_len",
+    "drafts",
+    "prefill_batch",
+    "prefill_context",
+    "kv_dtype",
+    "tp",
+    "dp",
+    "ep",
+    "pp",
+    "cp",
+    "weight_dtype",
+    "kernel",
+)
+DEFAULTS = {name: given.default for name, given in signature(step).parameters.items()}  # of the library
+CHART, NOTHING = "roofline_chart", "none"
+PICKED = "_roofline_picked"  # in the session: what was clicked last
+FIRST, STRUT = r"\begin{aligned} ", r"\rule{0pt}{1.7em} "  # the browser cuts the top of a fraction in the first line
+HOW = "Click a point of the chart, or choose a kernel here, for its formulas with the numbers put in and its sources."
 
 
 def page(selection: Selection) -> None:
     """Chart, what was clicked on, table, downloads."""
-    st.title("Roofline")
-    options = _options(selection)
-    found = step_roofline(selection.model, list(selection.hardware), roof=selection.roof_or_none, **options)
+    st.title(TITLE)
+    options = workload_and_deployment(_model(selection.model))
+    with kit.guarded():
+        _answered(selection, options)
+    others = "datasheet, for times, shares and bounds; the other roofs are only drawn"
+    kit.footer(others if selection.roof == ALL_ROOFS else selection.roof, OMITS)
+
+
+@lru_cache(maxsize=64)
+def _model(name: str) -> Model:
+    return load_model(name)
+
+
+@lru_cache(maxsize=128)
+def _found(name: str, hardware: tuple[str, ...], **options: Any) -> Answer:
+    return plot("step", model=_model(name), hardware=hardware, color="bound", **options)
+
+
+def _answered(selection: Selection, options: Mapping[str, Any]) -> None:
+    """Everything that follows from the choices."""
+    context = 0 if options["phase"] == "oneshot" else selection.context
+    asked = {**options, "batch": selection.batch, "context": context, "roof": selection.roof}
+    found = _found(selection.model, selection.hardware, **asked)
     st.markdown(f"**{escape(found.title)}**")
-    event = kit.chart(charts.roofline_spec(found.data), "roofline_chart", _alt(found))
-    _detail(found, event, options)
+    above = st.container()
+    name = _kernel(found)
+    with above:
+        kit.chart(charts.roofline_spec(found.data, name), CHART, _alt(found), picked=_clicked)
+    told = _explanation(found, name)
+    _detail(told)
     kit.table(found, alt=f"Kernels: {found.title}")
-    kit.notes(found)
-    kit.downloads("roofline", found, lambda: _figure(found))
-    kit.reproduce(*_lines(selection, options))
-    kit.footer(", ".join(dict.fromkeys(r["short"] for r in found["roofs"])), OMITS)
+    kit.notes(found, besides=OMITS)
+    derived = replace(found, sections=(*told, *found.sections))
+    kit.downloads("roofline", derived, lambda: _figure(found))
+    chips = selection.chip if len(selection.hardware) == 1 else list(selection.hardware)
+    asked |= {"hardware": chips, "color": "bound"}
+    kit.reproduce(*kit.call_lines("plot", "step", named=("",), defaults=DEFAULTS, model=selection.model, **asked))
 
 
-def _options(selection: Selection) -> dict[str, Any]:
-    row = st.columns(5)
-    phase = choice("phase", PHASES, "decode").show(row[0])
-    decode = phase == "decode"
-    sizes = tuple(2**k for k in range(0 if decode else 4, 4 if decode else 18))
-    q_len = steps("q_len", sizes, 1 if decode else 4096).show(row[1])
-    tp = steps("tp", (1, 2, 4, 8, 16), 1).show(row[2])
-    kv = choice("kv_dtype", WIDTHS, "auto").show(row[3])
-    weight = choice("weight_dtype", WEIGHTS, "auto").show(row[4])
-    context = 0 if phase == "oneshot" else selection.context
-    return {"phase": phase, "batch": selection.batch, "q_len": q_len, "context": context, "tp": tp,
-            "kv_dtype": kv, "weight_dtype": weight}  # fmt: skip
+def _clicked() -> None:
+    """A new click chooses the kernel, a click beside the points none; zooming and the legend change nothing."""
+    points = st.session_state[CHART].selection.get("pick") or []
+    name = points[0]["name"] if points else NOTHING
+    if name != st.session_state.get(PICKED, NOTHING):
+        st.session_state[PICKED] = st.session_state["kernel"] = name
+
+
+def _kernel(found: Answer) -> str:
+    """The kernel to explain, by name."""
+    names = (NOTHING, *dict.fromkeys(row["name"] for row in found.rows))
+    gone = st.session_state.get("kernel", NOTHING) not in names  # chosen before the model or the phase was
+    if gone:
+        st.session_state["kernel"] = NOTHING
+    name = str(choice("kernel", names, NOTHING).show())
+    if gone:
+        st.session_state[NOTES].pop("kernel", None)
+    return name
+
+
+def _explanation(found: Answer, name: str) -> tuple[Section, ...]:
+    """Each way in which the kernel runs, and what each accelerator makes of it."""
+    told: dict[Section, list[Section]] = {}
+    for row in found.rows:
+        if row["name"] == name:
+            on = roof_steps(row, found["rates"][row["hardware"]], found["roofs"])
+            told.setdefault(work_steps(row, found["inputs"]), []).append(on)
+    return tuple(section for work, roofs in told.items() for section in (work, *roofs))
+
+
+def _detail(told: tuple[Section, ...]) -> None:
+    """The explanation, or how to get one."""
+    if not told:
+        st.caption(HOW)
+        return
+    with st.container(border=True):
+        for section in told:
+            st.markdown(f"**{escape(section.title)}**")
+            row = st.container(horizontal=True, gap="medium")  # side by side where there is room
+            for formula in section.formulas:
+                row.latex(formula.replace(FIRST, FIRST + STRUT, 1), width="content")
+            st.caption("\n".join(f"- {escape(line)}" for line in section.lines))
 
 
 def _alt(found: Answer) -> str:
     top = found.rows[0]
+    roofs = ", ".join(f"{r['short']} {r['ridge_flop_per_byte']:.4g}" for r in found["roofs"])
     return (
         f"Log-log roofline. {found.title}. {len(found['points'])} kernels; the longest is {top['name']} with "
-        f"{top['share']:.0%} of the time, bound by {top['bound']}. The table below has the same content."
-    )
-
-
-def _detail(found: Answer, event: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    """The kernel clicked on, or chosen by name where there is no mouse."""
-    picked = event.get("pick") or []
-    names = (NOTHING, *dict.fromkeys(p["name"] for p in found["points"]))
-    told = choice("kernel", names, NOTHING).show()
-    name = picked[0]["name"] if picked else told
-    rows = [r for r in found.rows if r["name"] == name]
-    if not rows:
-        return
-    kernel = formula(rows[0]["kernel"])
-    with st.container(border=True):
-        st.markdown(f"**{escape(name)}** ({escape(kernel.title)})")
-        for r in rows:
-            st.markdown(escape(_sentence(r)))
-        kit.explain(kernel, titles=("Formulas",))
-        put_in = ", ".join(f"{k} = {v}" for k, v in rows[0]["values"].items())
-        st.markdown(f"Numbers put in: {escape(put_in)}; batch = {options['batch']}, context = {options['context']}, "
-                    f"q\\_len = {options['q_len']}.")  # fmt: skip
-        st.markdown(f"Source: {escape(str(kernel['source']))}")
-        st.markdown(f"Left out: {escape('; '.join(kernel['omits']) or 'nothing named')}")
-
-
-def _sentence(r: Mapping[str, Any]) -> str:
-    return (
-        f"{r['hardware']}: {r['flops']:.4g} FLOP over {r['bytes']:.4g} B in {r['count']} runs, "
-        f"intensity {r['intensity_flop_per_byte'] or 0:.4g} FLOP/B; "
-        f"attainable bound {r['attainable_flop_per_s'] or 0:.4g} FLOP/s at {r['precision']}; "
-        f"at least {r['time_lower_s']:.3g} s, {r['share']:.2%} of the step, {r['bound']} bound."
+        f"{top['share']:.0%} of the time, at least {show(top['time_lower_s'], 's')}, bound by {top['bound']}. "
+        f"Ridges in FLOP/B: {roofs}. The table below has the same content."
     )
 
 
 def _figure(found: Answer) -> Any:
     from roofline.figures import draw
 
-    return draw("roofline", found.data)
-
-
-def _lines(selection: Selection, options: Mapping[str, Any]) -> tuple[str, str]:
-    usual = {"tp": 1, "kv_dtype": "auto", "weight_dtype": "auto"}
-    chips = selection.hardware if len(selection.hardware) > 1 else selection.chip
-    python, _ = kit.call_lines("step_roofline", selection.model, chips, defaults=usual,
-                               roof=selection.roof_or_none, **options)  # fmt: skip
-    python = python.replace("import roofline\nroofline.", "from roofline.answers.plotted_step import step_roofline\n")
-    lines = [
-        kit.call_lines("step", selection.model, chip, named=("model", "hardware"), defaults=usual,
-                       roof=selection.roof_or_none, **options)[1]
-        for chip in selection.hardware
-    ]  # fmt: skip
-    return python, "\n".join(lines)
+    return draw("step", found.data)

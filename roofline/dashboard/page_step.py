@@ -3,31 +3,47 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from inspect import signature
 from typing import Any
 
+import pyarrow as pa
 import streamlit as st
 
 from roofline.answer import Answer
 from roofline.answers.compare import compare
 from roofline.answers.step import step
-from roofline.answers.step_map import step_map
+from roofline.answers.step_fit import larger_that_fit
+from roofline.answers.step_map import BATCHES, LENGTHS, step_map
 from roofline.answers.step_report import OMITS
 from roofline.dashboard import kit
-from roofline.dashboard.controls import choice, steps
-from roofline.dashboard.deployment import deployment
 from roofline.dashboard.selection import Selection
-from roofline.dashboard.step_charts import bars, bars_alt, map_alt, map_spec
+from roofline.dashboard.step_charts import bars, bars_alt, helping, helping_alt, map_alt, map_data, map_spec
+from roofline.dashboard.step_controls import NEW_TOKENS, workload_and_deployment
 from roofline.dashboard.uploads import uploaded
 from roofline.models import Model, load_model
+from roofline.plan import Deployment
 from roofline.units import number, show
 
 TITLE, PATH = "Model step", "step"
-PARAMETERS = ("phase", "q_len", "tp", "dp", "ep", "kv_dtype")
-PHASES = ("decode", "oneshot", "chunked")
-NEW_TOKENS = tuple(2**k for k in range(7, 18))
-DRAFTED = (1, 2, 3, 4, 5, 6, 7, 8)
-KV_DTYPES = ("auto", "bf16", "fp8", "fp8_row")
-DEFAULTS = {"phase": "decode", "tp": 1, "dp": 1, "ep": 1, "kv_dtype": "auto", "context": 0, "batch": 1}
+PARAMETERS = (
+    "phase",
+    "q_len",
+    "drafts",
+    "prefill_batch",
+    "prefill_context",
+    "kv_dtype",
+    "tp",
+    "dp",
+    "ep",
+    "pp",
+    "cp",
+    "weight_dtype",
+)
+# of the library, so that what the page starts with is written out where it differs
+DEFAULTS = {name: given.default for name, given in signature(step).parameters.items()}
+AXES = {"context": LENGTHS, "q_len": NEW_TOKENS}  # of the map, the values of the sliders
+VISIT = "_step_map_visit"  # clicks on the map so far: as a part of what is selected, a second click on a cell is news
+PHASES = {"decode": "", "oneshot": "", "chunked": "", "mixed": " of the decode part"}
 
 
 def page(selection: Selection) -> None:
@@ -36,9 +52,9 @@ def page(selection: Selection) -> None:
     with st.expander("A model of your own: upload its config.json"):
         own = uploaded("model", "config.json", ["json"], load_model, "The configuration as the Hugging Face hub has it")
     if own is not None:
-        st.info(f"Shown is the uploaded model {own.id}, not the one of the sidebar.", icon=":material/upload_file:")
+        st.info("Shown is the uploaded model, not the one of the sidebar.", icon=":material/upload_file:")
     model = _model(selection.model) if own is None else own
-    options = _controls(model)
+    options = workload_and_deployment(model)
     with kit.guarded():
         _answered(selection, model, options)
     kit.footer(selection.roof_or_none or "datasheet", OMITS)
@@ -49,106 +65,116 @@ def _model(name: str) -> Model:
     return load_model(name)
 
 
-def _controls(model: Model) -> dict[str, Any]:
-    """Phase and deployment; only degrees that divide the model are on offer."""
-    left, middle, right = st.columns(3)
-    phase = choice("phase", PHASES, "decode")
-    chosen: dict[str, Any] = {"phase": phase.show(left)}
-    prefill = chosen["phase"] != "decode"
-    new = steps("q_len", NEW_TOKENS if prefill else DRAFTED, 2048 if prefill else 1)
-    chosen["q_len"] = new.show(middle)
-    kv = choice("kv_dtype", KV_DTYPES, "auto")
-    chosen["kv_dtype"] = kv.show(right)
-    return chosen | deployment(model, left, middle, right)
-
-
 @lru_cache(maxsize=256)
 def _step(model: Model, hardware: str, **options: Any) -> Answer:
     return step(model, hardware, **options)
 
 
 @lru_cache(maxsize=64)
-def _map(model: Model, hardware: str, **options: Any) -> Answer:
-    return step_map(model, hardware, **options)
+def _map(model: Model, hardware: str, **options: Any) -> tuple[Answer, pa.Table]:
+    along = "q_len" if options["phase"] == "oneshot" else "context"
+    mapped = step_map(model, hardware, batches=BATCHES, lengths=AXES[along], **options)
+    return mapped, map_data(mapped)
 
 
 @lru_cache(maxsize=64)
-def _compare(model: Model, hardware: tuple[str, ...], tp: int, dp: int, ep: int, **options: Any) -> Answer:
-    return compare(model, hardware, deployments=[{"tp": tp, "dp": dp, "ep": ep}], **options)
+def _compare(model: Model, hardware: tuple[str, ...], spread: tuple[tuple[str, int], ...], **options: Any) -> Answer:
+    return compare(model, hardware, deployments=[dict(spread)], **options)
+
+
+@lru_cache(maxsize=64)
+def _larger(model: Model, hardware: str, **options: Any) -> list[Deployment]:
+    return larger_that_fit(model, hardware, **options)
 
 
 def _answered(selection: Selection, model: Model, options: dict[str, Any]) -> None:
     """Everything that follows from the choices."""
     load = {"batch": selection.batch, "context": 0 if options["phase"] == "oneshot" else selection.context}
-    asked = {**options, **load, "roof": selection.roof_or_none}
-    found = _step(model, selection.chip, **asked)
+    roof: dict[str, Any] = {"roof": selection.roof_or_none}
+    asked = {**options, **load}
+    found = _step(model, selection.chip, **asked, **roof)
     _headline(found)
+    if found["fits"] is False:
+        _too_large(found, _larger(model, selection.chip, **asked))
     st.subheader("Where the step goes")
     kit.chart(bars(found), "step_bars", bars_alt(found))
+    if len(selection.hardware) > 1:
+        _side_by_side(selection, model, asked | roof)
     st.subheader("Ledger")
     kit.table(found)
-    kit.notes(found)
+    kit.notes(found, besides=OMITS)
     kit.downloads("step", found, lambda: _figure("ledger", found))
     _help(found)
-    mapped = _map(model, selection.chip, **options, roof=selection.roof_or_none)
-    _heat_map(mapped, {**load, "q_len": options["q_len"]})
+    mapped, cells = _map(model, selection.chip, **options, **roof)
+    _heat_map(mapped, cells, asked)
     kit.downloads("step-map", mapped, lambda: _figure("step_map", mapped))
-    if len(selection.hardware) > 1:
-        st.subheader("Side by side")
-        kit.table(_compare(model, selection.hardware, **asked))
     with st.expander("Formulas' inputs, rates and sums"):
         kit.explain(found)
     name = selection.model if model is _model(selection.model) else "config.json"
-    kit.reproduce(
-        *kit.call_lines("step", name, selection.chip, named=("model", "hardware"), defaults=DEFAULTS, **asked)
+    lines = kit.call_lines(
+        "step", name, selection.chip, named=("model", "hardware"), defaults=DEFAULTS, **asked, **roof
     )
+    kit.reproduce(*lines)
 
 
 def _headline(found: Answer) -> None:
     """The bounds in large figures."""
-    latency = ("TTFT", "ttft_s") if "ttft_s" in found.data else ("TPOT", "tpot_s")
-    held = found["memory"]
+    if "ttft_s" in found.data:
+        latency, value, meaning = "TTFT at least", found["ttft_s"], "Time to the first token"
+    else:
+        latency, value, meaning = "TPOT at least", found["tpot_s"], "Time per output token, every draft accepted"
+    held, deployment = found["memory"], found["deployment"]
     fits = {True: "fits", False: "does not fit", None: "capacity not sourced"}[found["fits"]]
+    both = f"{show(found['time_lower_s'], 's')} to {show(found['time_upper_s'], 's')}"
     told = (
-        (f"{latency[0]} at least", show(found[latency[1]], "s"), "Lower bound of the latency, collectives hidden"),
-        ("Step", f"{show(found['time_lower_s'], 's')} to {show(found['time_upper_s'], 's')}", "Both time bounds"),
+        (latency, show(value, "s"), f"{meaning}: a lower bound, collectives hidden"),
+        ("Step, both bounds", both, "Collectives hidden and legs overlapped; nothing overlapped"),
         ("Bound by", found["bound"], "What the largest share of the time waits for"),
-        ("Tokens/s per GPU", number(found["tokens_per_s_per_gpu"]), f"On {found['deployment']['gpus']} GPUs, at most"),
-        ("Memory", fits, f"{show(held['total_bytes'], 'B')} on the fullest device"),
+        (
+            "Tokens/s per GPU, at most",
+            number(found["tokens_per_s_per_gpu"]),
+            f"New tokens of the step; {deployment['gpus']} GPUs in all",
+        ),
+        ("Memory", fits, f"{show(held['total_bytes'], 'B')} of weights and cache on the fullest device"),
         (
             "Largest batch",
             "-" if held["max_batch"] is None else number(held["max_batch"]),
-            "Of this length, no reserve",
+            "Sequences of this length that fit, no reserve kept",
         ),
     )
     row = st.container(horizontal=True)
-    for label, value, meaning in told:
-        row.metric(label, value, help=meaning, width="content")
+    for label, text, more in told:
+        row.metric(label, text, help=more, width="content")
+
+
+def _too_large(found: Answer, larger: list[Deployment]) -> None:
+    """What would hold a step that does not fit."""
+    held, now = found["memory"], found["deployment"]
+    need = f"The step needs {show(held['total_bytes'], 'B')} a device, of {show(held['capacity_bytes'], 'B')}."
+    ways = [
+        " ".join(f"{k.upper()} {n}" for k, n in spread._asdict().items() if n != now[k])
+        + f" ({number(spread.gpus)} GPUs)"
+        for spread in larger
+    ]
+    told = f"The smallest larger deployment that holds it: {' or '.join(ways)}." if ways else (
+        "No larger deployment with one degree raised, up to 64, holds it."
+    )  # fmt: skip
+    fewer = f" Or a batch of at most {number(held['max_batch'])}." if held["max_batch"] else ""
+    st.info(kit.escape(f"{need} {told}{fewer}"), icon=":material/memory:")
+
+
+def _side_by_side(selection: Selection, model: Model, asked: dict[str, Any]) -> None:
+    """The same step on both accelerators."""
+    spread = tuple((name, asked[name]) for name in ("tp", "dp", "ep", "pp", "cp") if asked[name] != 1)
+    rest = {name: value for name, value in asked.items() if name not in ("tp", "dp", "ep", "pp", "cp")}
+    st.subheader("Side by side")
+    kit.table(_compare(model, selection.hardware, spread, **rest))
 
 
 def _help(found: Answer) -> None:
     """Elasticities: how much less time one percent more of a rate gives."""
     st.subheader("What would help")
-    rates = [{"rate": name.replace("_", " "), "value": value} for name, value in found["elasticities"].items()]
-    spec = {
-        "data": {"values": rates},
-        "height": {"step": 26},
-        "params": [{"name": "pick", "select": {"type": "point", "fields": ["rate"]}}],
-        "mark": "bar",
-        "encoding": {
-            "y": {"field": "rate", "type": "nominal", "sort": "-x", "title": None},
-            "x": {
-                "field": "value",
-                "type": "quantitative",
-                "scale": {"domain": [0, 1]},
-                "axis": {"tickCount": 5},
-                "title": "percent less time per percent more of the rate",
-            },
-            "tooltip": [{"field": "rate"}, {"field": "value", "type": "quantitative", "format": ".3f"}],
-        },
-    }
-    told = ", ".join(f"{row['rate']} {row['value']:.2f}" for row in rates if row["value"])
-    kit.chart(spec, "step_help", f"Elasticities of the lower time bound: {told or 'none'}.")
+    kit.chart(helping(found), "step_help", helping_alt(found))
     at_ridge = found["batch_at_ridge"]
     st.caption(
         "Batch at which the matrix products take as long as the bytes, caches included: "
@@ -157,23 +183,29 @@ def _help(found: Answer) -> None:
     )
 
 
-def _heat_map(mapped: Answer, current: dict[str, Any]) -> None:
+def _heat_map(mapped: Answer, cells: pa.Table, asked: dict[str, Any]) -> None:
     """The lower bound over batch and length: colour its time, letter what binds, pale where it does not fit."""
     along = mapped["along"]
-    title = {"context": "cached tokens per sequence (context)", "q_len": "new tokens per sequence (q_len)"}[along]
-    st.subheader("The bound over batch and " + {"context": "context", "q_len": "prompt"}[along])
-    rows = [
-        {
-            **row,
-            "time": show(row["time_lower_s"], "s"),
-            "memory": {True: "fits", False: "does not fit", None: "capacity not sourced"}[row["fits"]],
-            "here": row["batch"] == current["batch"] and row[along] == current[along],
-        }
-        for row in mapped.rows
-    ]
-    kit.chart(map_spec(rows, along, title), "step_map", map_alt(mapped, along))
-    letters = ", ".join(dict.fromkeys(f"{row['letter']} {row['bound']}" for row in rows))
-    st.caption(f"Bound by {letters}; pale and in brackets: does not fit; framed: the step above.")
+    length = {"context": "context", "q_len": "prompt"}[along] + PHASES[asked["phase"]]
+    st.subheader(f"The bound over batch and {length}")
+    here = [row["batch"] == asked["batch"] and row[along] == asked[along] for row in mapped.rows]
+    visit = [st.session_state.get(VISIT, 0)] * len(here)
+    cells = cells.append_column("here", pa.array(here)).append_column("visit", pa.array(visit))
+    kit.chart(map_spec(cells, along), "step_map", map_alt(mapped, along), picked=_picked)
+    letters = ", ".join(dict.fromkeys(f"{row['letter']} {row['bound']}" for row in mapped.rows))
+    told = f"Bound by {letters}; pale and in brackets: does not fit; framed: the step above. "
+    st.caption(told + f"A click on a cell sets batch and {along}.")
+
+
+def _picked() -> None:
+    """Set the controls to the cell of the map that was clicked on; what is no cell of it changes nothing."""
+    picked = (st.session_state["step_map"].get("selection") or {}).get("cell")
+    cell = picked[-1] if isinstance(picked, list) and picked else None
+    axes: dict[str, tuple[int, ...]] = {"batch": BATCHES, **AXES}
+    st.session_state[VISIT] = st.session_state.get(VISIT, 0) + 1
+    for name, value in cell.items() if isinstance(cell, dict) else ():
+        if value in axes.get(name, ()):
+            st.session_state[name] = int(value)
 
 
 def _figure(kind: str, answer: Answer) -> Any:

@@ -32,8 +32,8 @@ PARAMETERS: Mapping[str, Words] = {
     "phase": Words("phase", "What the step does: decode, one-shot or chunked prefill, or a mixture"),
     "q_len": Words("new tokens", "in a prefill the prompt or the chunk"),
     "drafts": Words("draft tokens"),
-    "prefill_batch": Words("prefill batch", "sequences in prefill beside those in decode"),
-    "prefill_context": Words("prefill context", "tokens that the sequences in prefill have cached"),
+    "prefill_batch": Words("prefill batch"),
+    "prefill_context": Words("prefill context"),
     "tp": Words("tensor parallel"),
     "dp": Words("data parallel"),
     "ep": Words("expert parallel"),
@@ -48,6 +48,7 @@ PARAMETERS: Mapping[str, Words] = {
     "rope": Words("rotary width"),
     "w_kv": Words("element bytes"),
     "kv_row_bytes": Words("row bytes", "0: as the element bytes give it"),
+    "explain": Words("derivation for", "The accelerator and the roof whose ridge is put in"),
     # MHA or MQA mode
     "cost": Words("cost", "FLOPs, or the time bound on the accelerator of the sidebar"),
     "between": Words("between", "What is compared: both modes, the indexer or dense attention against a mode"),
@@ -57,7 +58,7 @@ PARAMETERS: Mapping[str, Words] = {
     "skip": Words("skip absent keys", "Count no keys that the first queries do not have"),
     "unknown": Words("axis", "What the axis of the chart counts"),
     "prefix": Words("shared prefix", "0: nothing is shared"),
-    "topk": Words("top-k", "0: as the model has it"),
+    "topk": Words("top-k", "model: as the model has it; none: dense attention"),
     # KV memory
     "lengths": Words("requests", "Lengths in tokens, separated by commas"),
     "page_size": Words("page size"),

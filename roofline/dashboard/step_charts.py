@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from roofline.answer import Answer
 from roofline.units import number, show
@@ -13,6 +16,15 @@ LABELS = {  # of axes in powers of two
     "datum.value >= 1024 ? datum.value / 1024 + 'Ki' : datum.value",
     "labelAngle": -90,
 }
+
+
+NARROW = 320  # pixels of a map whose letters have to be small
+TITLES = {"context": "cached tokens per sequence (context)", "q_len": "new tokens per sequence (q_len)"}
+
+
+def arrow(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Records of a chart as Streamlit sends them: a list of dicts would go through pandas, at four times the time."""
+    return pa.table({name: [row[name] for row in rows] for name in rows[0]} if rows else {})
 
 
 def bars(found: Answer) -> dict[str, Any]:
@@ -34,7 +46,7 @@ def bars(found: Answer) -> dict[str, Any]:
         if row[key]
     ]
     return {
-        "data": {"values": values},
+        "data": {"values": arrow(values)},
         "height": {"step": 44},
         "params": [{"name": "part", "select": {"type": "point", "fields": ["part"]}, "bind": "legend"}],
         "mark": {"type": "bar", "stroke": "#808080", "strokeWidth": 0.6, "height": 34},
@@ -51,7 +63,12 @@ def bars(found: Answer) -> dict[str, Any]:
                 "field": "part",
                 "type": "nominal",
                 "sort": list(dict.fromkeys(row["part"] for row in kernels)),
-                "legend": {"orient": "bottom", "columns": 3, "title": "part (click to single out)"},
+                "legend": {
+                    "orient": "bottom",
+                    "columns": 3,
+                    "symbolStrokeWidth": 0,
+                    "title": "part (click to single out)",
+                },
             },
             "order": {"field": "order", "type": "quantitative"},
             "opacity": {"condition": {"param": "part", "value": 1}, "value": 0.2},
@@ -68,7 +85,42 @@ def bars_alt(found: Answer) -> str:
     return f"Stacked bars of time, FLOPs and bytes of the step by kernel. Longest: {told}. The ledger has every number."
 
 
-def map_spec(rows: list[dict[str, Any]], along: str, title: str) -> dict[str, Any]:
+def helping(found: Answer) -> dict[str, Any]:
+    """Elasticities of the lower time bound, one bar a rate."""
+    rates = [{"rate": name.replace("_", " "), "value": value} for name, value in found["elasticities"].items()]
+    return {
+        "data": {"values": arrow(rates)},
+        "height": {"step": 26},
+        "params": [{"name": "pick", "select": {"type": "point", "fields": ["rate"]}}],
+        "mark": "bar",
+        "encoding": {
+            "y": {"field": "rate", "type": "nominal", "sort": "-x", "title": None},
+            "x": {
+                "field": "value",
+                "type": "quantitative",
+                "scale": {"domain": [0, 1]},
+                "axis": {"tickCount": 5},
+                "title": "percent less time per percent more of the rate",
+            },
+            "tooltip": [{"field": "rate"}, {"field": "value", "type": "quantitative", "format": ".3f"}],
+        },
+    }
+
+
+def helping_alt(found: Answer) -> str:
+    told = ", ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in found["elasticities"].items() if value)
+    return f"Elasticities of the lower time bound: {told or 'none'}."
+
+
+def map_data(mapped: Answer) -> pa.Table:
+    """The cells of a map, with what its tooltip says."""
+    fits = {True: "fits", False: "does not fit", None: "capacity not sourced"}
+    return arrow([{**row, "time": show(row["time_lower_s"], "s"), "memory": fits[row["fits"]]} for row in mapped.rows])
+
+
+def map_spec(cells: pa.Table, along: str) -> dict[str, Any]:
+    """The lower bound over batch and length; `cells`: `map_data` and two columns, `here`, true at the step
+    shown, and `visit`, part of what a click selects."""
     tooltip = [
         {"field": "batch", "type": "quantitative", "format": ","},
         {"field": along, "type": "quantitative", "format": ","},
@@ -86,14 +138,16 @@ def map_spec(rows: list[dict[str, Any]], along: str, title: str) -> dict[str, An
             "tickCount": 4,
         },
     }
-    bright = {"test": "luminance(scale('color', datum.time_lower_s)) > 0.35", "value": "black"}
+    # either ink has a contrast of at least 4.5 to its cell
+    bright = {"test": "luminance(scale('color', datum.time_lower_s)) > 0.179", "value": "black"}
     ink, shown, here = {"condition": bright, "value": "white"}, {"tooltip": tooltip}, _only("datum.here")
     frame = {"type": "rect", "filled": False}
+    no = "datum.memory === 'does not fit'"
     return {
-        "data": {"values": rows},
+        "data": {"values": cells},
         "height": 560,
         "encoding": {
-            "x": {"field": along, "type": "ordinal", "title": title, "axis": LABELS},
+            "x": {"field": along, "type": "ordinal", "title": TITLES[along], "axis": LABELS},
             "y": {
                 "field": "batch",
                 "type": "ordinal",
@@ -104,14 +158,18 @@ def map_spec(rows: list[dict[str, Any]], along: str, title: str) -> dict[str, An
         },
         "layer": [
             {
-                "params": [{"name": "cell", "select": {"type": "point", "fields": ["batch", along]}}],
-                "mark": "rect",
+                "params": [{"name": "cell", "select": {"type": "point", "fields": ["batch", along, "visit"]}}],
+                "mark": {"type": "rect", "cursor": "pointer"},
                 "encoding": {"color": color, "tooltip": tooltip},
             },
-            {**_only("datum.fits === false"), "mark": {"type": "rect", "color": "white", "opacity": 0.55}},
-            {**_only("datum.fits !== false"), **_letters("datum.letter"), "encoding": {**shown, "color": ink}},
             {
-                **_only("datum.fits === false"),
+                **_only(no),
+                "mark": {"type": "rect", "color": "white", "opacity": 0.55, "cursor": "pointer"},
+                "encoding": shown,
+            },
+            {**_only(f"!({no})"), **_letters("datum.letter"), "encoding": {**shown, "color": ink}},
+            {
+                **_only(no),
                 **_letters("'(' + datum.letter + ')'"),
                 "encoding": {**shown, "color": {"value": "black"}},
             },
@@ -126,7 +184,8 @@ def _only(test: str) -> dict[str, Any]:
 
 
 def _letters(text: str) -> dict[str, Any]:
-    return {"mark": {"type": "text", "fontSize": 10, "text": {"expr": text}}}
+    size = {"expr": f"width < {NARROW} ? 9 : 11"}
+    return {"mark": {"type": "text", "fontSize": size, "text": {"expr": text}, "cursor": "pointer"}}
 
 
 def map_alt(mapped: Answer, along: str) -> str:

@@ -17,14 +17,16 @@ from roofline.units import number
 
 WHOLE = 22.0  # diameter of a dot that takes all of the time, in points
 LEAST = 2.2  # and of the smallest, which would not be seen otherwise
+MARKS = ("o", "s", "^", "P")  # one an accelerator
 NAMED = 0.02  # share of the time from which a kernel is written beside its dot, as far as there is room
 
 
 def plot_kernels(data: Mapping[str, Any], *, ax: Axes | None = None, width: float = 6.9) -> Axes:
     """Draw the data of ``roofline.plot("step", ...)``: a roof for each precision, a dot for each kernel.
 
-    Parameters: data, with `roofs`, `points`, `whole`, `not_shown`, `domain` and `title`; ax, axes to draw into (default
-    a new figure of `width` inches).  Colour says the part of the model, area the share of the time.
+    Parameters: data, with `roofs`, `points`, `whole`, `not_shown`, `domain`, `color` and `title`; ax, axes to draw into
+    (default a new figure of `width` inches).  Colour says the part of the model or what binds (`color`), area the
+    share of the time on its accelerator; the dots of a second accelerator are squares.
     """
     own, ax = 0.0 if ax else 0.95 + 0.33 * width, ax or blank(width)
     log_axis(ax, "x", *data["domain"]["intensity_flop_per_byte"])
@@ -35,11 +37,14 @@ def plot_kernels(data: Mapping[str, Any], *, ax: Axes | None = None, width: floa
     key = [
         roof_line(ax, r, {"color": edge, "linestyle": line_style(i)["linestyle"]}) for i, r in enumerate(data["roofs"])
     ]
-    parts = {part: i for i, part in enumerate(dict.fromkeys(p["part"] for p in data["points"]))}
+    kinds = {kind: i for i, kind in enumerate(dict.fromkeys(p[data["color"]] for p in data["points"]))}
+    chips = {whole["hardware"]: MARKS[i % len(MARKS)] for i, whole in enumerate(data["whole"])}
     for at, point in enumerate(sorted(data["points"], key=lambda p: -p["share"])):  # small ones over large ones
-        _dot(ax, point, parts[point["part"]], f"point/{at}/{roof_id(point)}/{point['name']}")
-    key += [_part(part, i, data) for part, i in parts.items()]
-    key += [_whole(ax, data["whole"], edge), *_aside(data), _sizes(data["points"])]
+        look = {"marker": chips[point["hardware"]], "color": line_style(kinds[point[data["color"]]])["color"]}
+        _dot(ax, point, look, f"point/{at}/{roof_id(point)}/{point['name']}")
+    key += [_kind(kind, i, data) for kind, i in kinds.items()]
+    key += [_chip(chip, mark, edge) for chip, mark in chips.items()] if len(chips) > 1 else []
+    key += [*_whole(ax, data["whole"], edge), *_aside(data), _sizes(data["points"])]
     names = _names(data["points"], round(width))
     return finish(
         ax, data["title"], key, [*names, *value_labels(data, "attained_flop_per_s"), *ridge_labels(data["roofs"])], own
@@ -51,14 +56,13 @@ def diameter(share: float) -> float:
     return max(LEAST, WHOLE * sqrt(share))
 
 
-def _dot(ax: Axes, point: Mapping[str, Any], index: int, gid: str) -> None:
+def _dot(ax: Axes, point: Mapping[str, Any], look: Mapping[str, Any], gid: str) -> None:
     ax.plot(
         [point["intensity_flop_per_byte"]],
         [point["attained_flop_per_s"] / TERA],
         linestyle="none",
-        marker="o",
         markersize=diameter(point["share"]),
-        color=line_style(index)["color"],
+        **look,
         markeredgecolor=ax.spines["bottom"].get_edgecolor(),
         markeredgewidth=0.4,
         alpha=0.85,
@@ -67,26 +71,44 @@ def _dot(ax: Axes, point: Mapping[str, Any], index: int, gid: str) -> None:
     )
 
 
-def _part(part: str, index: int, data: Mapping[str, Any]) -> Line2D:
-    share = sum(p["share"] for p in data["points"] if p["part"] == part)
+def _kind(kind: str, index: int, data: Mapping[str, Any]) -> Line2D:
+    """A colour of the key, with the share of the time on each accelerator."""
+    shares = [
+        sum(p["share"] for p in data["points"] if p[data["color"]] == kind and p["hardware"] == w["hardware"])
+        for w in data["whole"]
+    ]
     look = {"linestyle": "none", "marker": "o", "color": line_style(index)["color"], "markersize": 5}
-    return Line2D([], [], **look, label=f"{part}: {_percent(share)}")
+    named = {"part": kind, "bound": f"{kind} bound"}[data["color"]]
+    return Line2D([], [], **look, label=f"{named}: {' and '.join(map(_percent, shares))}")
 
 
-def _whole(ax: Axes, whole: Mapping[str, float], edge: Any) -> Line2D:
-    """The step as one hollow mark."""
+def _chip(chip: str, mark: str, edge: Any) -> Line2D:
+    """A shape of the key."""
+    look = {"linestyle": "none", "marker": mark, "markersize": 5, "color": "none", "markeredgecolor": edge}
+    return Line2D([], [], **look, label=f"on {chip}")
+
+
+def _whole(ax: Axes, totals: Iterable[Mapping[str, Any]], edge: Any) -> list[Line2D]:
+    """The step as one hollow mark an accelerator."""
     look = {"linestyle": "none", "marker": "*", "markersize": 8, "markerfacecolor": "none", "markeredgecolor": edge}
-    at = [whole["intensity_flop_per_byte"]], [whole["attained_flop_per_s"] / TERA]
-    ax.plot(*at, **look, gid="whole", zorder=6)
-    return Line2D([], [], **look, label="whole step")
+    for whole in totals:
+        at = [whole["intensity_flop_per_byte"]], [whole["attained_flop_per_s"] / TERA]
+        ax.plot(*at, **look, gid=f"whole/{whole['hardware']}", zorder=6)
+    return [Line2D([], [], **look, label="whole step")]
 
 
 def _aside(data: Mapping[str, Any]) -> list[Line2D]:
     """What has no place on the axes, in one line of the key."""
-    silent = sum(row["share"] for row in data["not_shown"] if row["bound"] != "link")
-    links = sum(row["share"] for row in data["not_shown"] if row["bound"] == "link")
-    told = [f"without matrix products: {_percent(silent)}"] if silent else []
-    told += [f"collectives, beside them: {_percent(links)}"] if links else []
+
+    def shares(links: bool) -> list[float]:
+        aside = [row for row in data["not_shown"] if (row["bound"] == "link") == links]
+        return [sum(row["share"] for row in aside if row["hardware"] == w["hardware"]) for w in data["whole"]]
+
+    told = [
+        f"{what}: {' and '.join(map(_percent, shares(links)))}"
+        for what, links in (("without matrix products", False), ("collectives, beside them", True))
+        if any(shares(links))
+    ]
     return [Line2D([], [], linestyle="none", label="; ".join(told))] if told else []
 
 

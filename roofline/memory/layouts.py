@@ -7,6 +7,7 @@ state that drafts need, and the weights that lie on a rank.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from roofline.errors import BadValue
@@ -199,6 +200,7 @@ def _split(cache: KvCache, model: Model, mtp: bool) -> Layout:
     return Layout(cache, keys, values, latent, rope, model)
 
 
+@lru_cache(maxsize=256)  # a model is frozen, and every engine asks for the same sum over a thousand tensors
 def weight_bytes(model: Model, *, tp: int = 1, expert_ranks: int | None = None, mtp: bool = False) -> float:
     """Bytes of weights on one rank: what tensor parallelism divides is divided, the rest is on every rank.
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from roofline.errors import BadFile, UnknownName
+from roofline.files import kept
 from roofline.models.config import Config
 from roofline.models.parts import Built
 from roofline.models.quant import model_dtype, read_quantization
@@ -87,7 +88,9 @@ def load_model(name_or_path: str) -> Model:
         raise UnknownName("model", name, list_models(), "roofline model list")
     ident = name.rpartition("/")[2].lower() if name.count("/") == 1 and not os.path.exists(name) else name.lower()
     if ident in list_models():
-        return _builtin(ident)
+        path = os.path.join(BUILTIN, f"{ident}.json")
+        other = kept(_alias, path)
+        return kept(_builtin, path, *([os.path.join(BUILTIN, f"{other}.json")] if other else []))
     if os.path.isdir(name):
         inner = os.path.join(name, "config.json")
         if not os.path.isfile(inner):
@@ -108,15 +111,17 @@ def _stem(path: str) -> str:
     return base.removesuffix(".json").removesuffix("_config")
 
 
-def _builtin(ident: str) -> Model:
-    """A model of the package's own data, or another name of one."""
-    path = os.path.join(BUILTIN, f"{ident}.json")
+def _alias(path: str) -> str:
+    """The model that a file of the package is another name of, if it is one."""
+    return str(_load(path).get("_alias_of") or "")
+
+
+def _builtin(path: str, whole: str = "") -> Model:
+    """A model of the package's own data, or another name of the one in `whole`."""
     data = _load(path)
-    other = data.get("_alias_of")
-    if other:
-        whole = _load(os.path.join(BUILTIN, f"{other}.json"))
-        data = {**whole, **{key: value for key, value in data.items() if key != "_alias_of"}}
-    return read_config(data, path, ident)
+    if whole:
+        data = {**_load(whole), **{key: value for key, value in data.items() if key != "_alias_of"}}
+    return read_config(data, path, os.path.basename(path).removesuffix(".json"))
 
 
 def _from_file(path: str, ident: str) -> Model:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from roofline.accelerators import Accelerator
@@ -31,26 +31,43 @@ class Memory(NamedTuple):
 
 def memory(model: Model, load: Workload, spread: Deployment, options: Options) -> Memory:
     """Memory of the fullest device; activations, graphs and the engine's reserve are not in it."""
-    return max((_stage(model, load, spread, options, s) for s in range(spread.pp)), key=lambda m: m.total)
+    return fullest(held(load) for held in stages(model, spread, options, drafts=load.drafts))
 
 
-def _stage(model: Model, load: Workload, spread: Deployment, options: Options, stage: int) -> Memory:
-    part = with_layers(model, spread.pp, stage)
-    cache = part.kv(
-        options.kv_dtype,
-        tp=spread.tp,
-        index_dtype=options.index_dtype,
-        mtp=bool(load.drafts) and stage == spread.pp - 1,
+def fullest(needs: Iterable[Memory]) -> Memory:
+    """The stage that holds the most."""
+    return max(needs, key=lambda need: need.total)
+
+
+def stages(
+    model: Model, spread: Deployment, options: Options, *, drafts: float = 0
+) -> list[Callable[[Workload], Memory]]:
+    """What a device of each pipeline stage holds of a workload, as functions of it; drafts: those of that workload.
+
+    What does not depend on batch and lengths is worked out once, for the many cells of a map.
+    """
+    return [_stage(model, spread, options, stage, bool(drafts)) for stage in range(spread.pp)]
+
+
+def _stage(
+    model: Model, spread: Deployment, options: Options, stage: int, drafts: bool
+) -> Callable[[Workload], Memory]:
+    cache = with_layers(model, spread.pp, stage).kv(
+        options.kv_dtype, tp=spread.tp, index_dtype=options.index_dtype, mtp=drafts and stage == spread.pp - 1
     )
-    length = load.context + (1 + load.drafts if load.phase == "mixed" else load.q_len)
-    one = cache.at(length, load.image_tokens) / spread.cp
-    held, prompts = math.ceil(load.batch / spread.dp) * one, 0.0
-    if load.phase == "mixed":
-        prompt = cache.at(load.prefill_context + load.q_len, load.image_tokens) / spread.cp
-        prompts = math.ceil(load.prefill_batch / spread.dp) * prompt
-    weights = rank_bytes(model, spread, stage, mtp=bool(load.drafts))
+    weights = rank_bytes(model, spread, stage, mtp=drafts)
     flight = spread.micro_batches
-    return Memory(weights, (held + prompts) * flight, one, prompts * flight)
+
+    def held(load: Workload) -> Memory:
+        length = load.context + (1 + load.drafts if load.phase == "mixed" else load.q_len)
+        one = cache.at(length, load.image_tokens) / spread.cp
+        own, prompts = math.ceil(load.batch / spread.dp) * one, 0.0
+        if load.phase == "mixed":
+            prompt = cache.at(load.prefill_context + load.q_len, load.image_tokens) / spread.cp
+            prompts = math.ceil(load.prefill_batch / spread.dp) * prompt
+        return Memory(weights, (own + prompts) * flight, one, prompts * flight)
+
+    return held
 
 
 def with_layers(model: Model, pp: int, stage: int) -> Model:
@@ -61,12 +78,16 @@ def with_layers(model: Model, pp: int, stage: int) -> Model:
     return Model(**{**fields, "layers": stage_layers(model, pp, stage)})
 
 
-def largest_batch(capacity: float, need: Memory, spread: Deployment) -> int:
-    """Sequences that fit on all data-parallel ranks together, with every sequence as long as the step says."""
-    free = capacity - need.weights - need.kv_prompts
-    if free < 0 or need.kv_per_sequence <= 0:
+def largest_batch(capacity: float, needs: Sequence[Memory], spread: Deployment) -> int:
+    """Sequences that fit on all data-parallel ranks together, with every sequence as long as the step says.
+
+    needs: of every pipeline stage, for the one that is fullest now need not be the one that is full first.
+    """
+    free = [capacity - need.weights - need.kv_prompts for need in needs]
+    each = [need.kv_per_sequence * spread.micro_batches for need in needs]
+    if min(free) < 0 or max(each) <= 0:
         return 0
-    return int(free // (need.kv_per_sequence * spread.micro_batches)) * spread.dp
+    return min(int(left // one) for left, one in zip(free, each, strict=True) if one > 0) * spread.dp
 
 
 def largest_within(time: Callable[[float], float], limit: float, step: int = 1) -> int:

@@ -41,9 +41,7 @@ def mixer(make: Maker, layer: Layer) -> Iterator[Use]:
 def _grouped(make: Maker, layer: Layer, tensors: list[Tensor]) -> Iterator[Use]:
     """GQA under a dense, windowed or chunked visibility; a layer that borrows a cache appends nothing."""
     attention = layer.attention
-    row = kv_row(
-        attention, make.options.kv_dtype if make.options.kv_dtype != "auto" else make.cache.dtype, make.spread.tp
-    )
+    row = kv_row(attention, make.cache.dtype, make.spread.tp)
     yield from make.plain(tensors, "attention", {**INWARD, **OUT}, "queries, keys, values")
     sight = {"gqa": "dense", "window": "window", "chunked": "chunked"}[attention.kind]
     for group in make.groups:

@@ -134,6 +134,38 @@ def call(
     return float(function(**given))
 
 
+def follow(
+    name: str, values: Mapping[str, Value], numbers: Mapping[str, float], free: str, busy: tuple[str, ...] = ()
+) -> float | Callable[[float], float]:
+    """As `resolve`, with one workload quantity left free: a number, or a function of that quantity."""
+    bound = values.get(name) if name not in busy else None
+    if bound is None and name == free:
+        return _itself
+    rule: Any = RULES.get(bound) if isinstance(bound, str) else None
+    if rule is None:
+        if isinstance(bound, str):
+            return follow(bound, {}, numbers, free)
+        return resolve(name, values, numbers, busy)
+    code = rule.__code__
+    needs = code.co_varnames[: code.co_kwonlyargcount]
+    return partly(rule, {n: follow(n, values, numbers, free, (*busy, name)) for n in needs})
+
+
+def partly(
+    function: Callable[..., float], given: Mapping[str, float | Callable[[float], float]]
+) -> float | Callable[[float], float]:
+    """A function with some parameters given as numbers and the others as functions of one quantity."""
+    fixed = {name: value for name, value in given.items() if not callable(value)}
+    moving = [(name, value) for name, value in given.items() if callable(value)]
+    if not moving:
+        return float(function(**fixed))
+    return lambda free: float(function(**fixed, **{name: value(free) for name, value in moving}))
+
+
+def _itself(free: float) -> float:
+    return free
+
+
 def bounds_of(costs: Iterable[UseCost], gaps: float = 0.0) -> Bounds:
     """Bounds of uses that run one after the other."""
     lower = upper = link = 0.0

@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from roofline._generated.kernels import LEGS
-from roofline.plan.numbers import QUANTITIES, TOTALS, Bounds, Rates, UseCost, bounds_of, call, cost, resolve
+from roofline.plan.numbers import QUANTITIES, TOTALS, Bounds, Rates, UseCost, bounds_of, cost, follow, partly, resolve
 from roofline.plan.records import Deployment, Options, Use, Workload
 from roofline.plan.symbolic import kernel_of, times
 
@@ -51,14 +51,24 @@ class Step:
         numbers = {**self.numbers, **changed} if changed else self.numbers
         return [cost(use, numbers, rates) for use in self.uses]
 
-    def leg_time(self, leg: str, rates: Rates, **changed: float) -> float:
-        """The time of one leg added over all uses [s]."""
-        numbers, total = {**self.numbers, **changed}, 0.0
+    def leg_time(self, leg: str, rates: Rates, free: str) -> Callable[[float], float]:
+        """The time of one leg added over all uses [s], as a function of one workload quantity."""
+        parts: list[tuple[float, float | Callable[[float], float]]] = []
         for use in self.uses:
             function, speed = QUANTITIES[use.kernel].get(leg), rates.of(leg, use)
             if function is not None and speed:
-                total += use.count * call(function, use.values, numbers, {LEGS[leg]: speed})
-        return total
+                code: Any = function.__code__
+                names = code.co_varnames[: code.co_kwonlyargcount]
+                given = {n: speed if n == LEGS[leg] else follow(n, use.values, self.numbers, free) for n in names}
+                parts.append((use.count, partly(function, given)))
+
+        def time(value: float) -> float:
+            total = 0.0
+            for count, part in parts:
+                total += count * (part(value) if callable(part) else part)
+            return total
+
+        return time
 
     def totals(self, **changed: float) -> dict[str, float]:
         """Sums over the uses, each as often as it runs."""

@@ -17,6 +17,7 @@ ridge/(2*latent)
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import cache
 from typing import Any
 
 import sympy as sp
@@ -62,7 +63,7 @@ def roots(
     'share goes from 0 (tokens -> 0) to 1 (tokens -> oo), increasing; it stays below target 2 for every value of tokens'
     """
     target = _unknown(unknown)
-    x = sp.Dummy(target.name, real=True)
+    x = _plain(target.name)
     swap: dict[Expr, Expr] = {target: x}
     left, right = (prepared(put(exact(side, label), swap)) for side, label in zip((lhs, rhs), labels, strict=True))
     bottom, top, bottom_open, top_open, rest = _range(target, assume, low, high)
@@ -83,6 +84,12 @@ def roots(
             raise
         wanted = "numbers that a hundred digits tell apart"
         raise BadValue(target.name, "numbers too far apart", wanted, "some are too large or too small") from None
+
+
+@cache
+def _plain(name: str) -> sp.Dummy:
+    """The real symbol that stands for an unknown; one a name, so that what was worked out of it is found again."""
+    return sp.Dummy(name, real=True)
 
 
 def _unknown(unknown: str | sp.Symbol) -> sp.Symbol:

@@ -13,11 +13,13 @@ no cell can hold a root.  (Functions here are monotone in every rounded count; `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import pairwise, product
 from typing import NamedTuple
 
 import sympy as sp
 
+from roofline.solver.ordered import inside, rising
 from roofline.solver.rational import NotRational, approx, between, cuts, fraction, limit, real_roots, sign_at
 from roofline.symbols import Expr, maximum
 
@@ -50,11 +52,22 @@ class Branch(NamedTuple):
 
 def put(expr: Expr, new: dict[Expr, Expr]) -> Expr:
     """`xreplace` that does not make Max and Min compare all their arguments (24 times faster on symbols)."""
+    return _put(expr, new, {})
+
+
+def _put(expr: Expr, new: dict[Expr, Expr], known: dict[Expr, Expr]) -> Expr:
+    """`known` holds what was replaced already: the same part may occur many times."""
     if expr in new:
         return new[expr]
-    if not expr.has(*new):
+    if not expr.args:
         return expr
-    args = [put(a, new) for a in expr.args]
+    if expr not in known:
+        args = [_put(a, new, known) for a in expr.args]
+        known[expr] = expr if all(a is b for a, b in zip(args, expr.args, strict=True)) else _rebuilt(expr, args)
+    return known[expr]
+
+
+def _rebuilt(expr: Expr, args: list[Expr]) -> Expr:
     if isinstance(expr, (sp.Max, sp.Min)):
         pick = max if isinstance(expr, sp.Max) else min
         return pick(args, key=approx) if all(a.is_number for a in args) else expr.func(*args, evaluate=False)
@@ -63,20 +76,28 @@ def put(expr: Expr, new: dict[Expr, Expr]) -> Expr:
 
 def prepared(expr: Expr) -> Expr:
     """Abs and Mod written with Max and floor; floats as the decimal fractions they were typed as."""
-    expr = expr.replace(sp.Abs, lambda a: maximum(a, -a))
-    expr = expr.replace(sp.Mod, lambda a, b: a - b * sp.floor(a / b))
-    return put(expr, {f: sp.Rational(str(f)) for f in expr.atoms(sp.Float)})
+    if expr.has(sp.Abs):
+        expr = expr.replace(sp.Abs, lambda a: maximum(a, -a))
+    if expr.has(sp.Mod):
+        expr = expr.replace(sp.Mod, lambda a, b: a - b * sp.floor(a / b))
+    floats = expr.atoms(sp.Float)
+    return put(expr, {f: sp.Rational(str(f)) for f in floats}) if floats else expr
 
 
 def innermost(expr: Expr, x: sp.Symbol, kinds: tuple[type, ...]) -> Expr | None:
     """The first node of these kinds that depends on `x` and holds no other such node; None if there is none."""
-    if not expr.has(x):
-        return None
+    return _innermost(expr, x, kinds)[1]
+
+
+def _innermost(expr: Expr, x: sp.Symbol, kinds: tuple[type, ...]) -> tuple[bool, Expr | None]:
+    """Whether the expression depends on `x`, and the node."""
+    depends = expr == x
     for arg in expr.args:
-        found = innermost(arg, x, kinds)
+        inner, found = _innermost(arg, x, kinds)
         if found is not None:
-            return found
-    return expr if isinstance(expr, kinds) else None
+            return True, found
+        depends = depends or inner
+    return depends, expr if depends and isinstance(expr, kinds) else None
 
 
 def has_steps(expr: Expr, x: sp.Symbol) -> bool:
@@ -86,7 +107,12 @@ def has_steps(expr: Expr, x: sp.Symbol) -> bool:
 
 def segments(expr: Expr, x: sp.Symbol, low: Expr, high: Expr) -> list[Segment]:
     """Smooth pieces between `low` and `high`, in order.  Raises NotRational where a cut has no closed form."""
-    return list(_segments(expr, x, low, high, ()))
+    return list(_pieces(expr, x, low, high))
+
+
+@lru_cache(maxsize=256)
+def _pieces(expr: Expr, x: sp.Symbol, low: Expr, high: Expr) -> tuple[Segment, ...]:
+    return tuple(_segments(expr, x, low, high, ()))
 
 
 def _segments(expr: Expr, x: sp.Symbol, low: Expr, high: Expr, chosen: Choices) -> Iterator[Segment]:
@@ -100,18 +126,20 @@ def _segments(expr: Expr, x: sp.Symbol, low: Expr, high: Expr, chosen: Choices) 
         yield from _segments(put(expr, {node: active}), x, a, b, (*chosen, (node, active)))
 
 
-def _cut_points(node: Expr, x: sp.Symbol, low: Expr, high: Expr) -> list[Expr]:
+@lru_cache(maxsize=1024)
+def _cut_points(node: Expr, x: sp.Symbol, low: Expr, high: Expr) -> tuple[Expr, ...]:
     """Where the active argument of a node, all of whose arguments are smooth, may change."""
     if isinstance(node, STEPS):
-        return _cell_edges(node.args[0], x, low, high)
+        return tuple(_cell_edges(node.args[0], x, low, high))
     if isinstance(node, sp.Piecewise):
         relations = {r for _, condition in node.args for r in condition.atoms(sp.core.relational.Relational)}
         differences = [r.lhs - r.rhs for r in relations]
     else:
         differences = [a - b for i, a in enumerate(node.args) for b in node.args[:i]]
-    return sorted({p for d in differences for p in cuts(d, x, low, high)}, key=approx)
+    return tuple(sorted({p for d in differences for p in cuts(d, x, low, high)}, key=rising))
 
 
+@lru_cache(maxsize=4096)
 def _active(node: Expr, x: sp.Symbol, point: Expr) -> Expr:
     """The active argument at a point; the first one where several are equal."""
     if isinstance(node, STEPS):
@@ -133,13 +161,13 @@ def _cell_edges(inner: Expr, x: sp.Symbol, low: Expr, high: Expr) -> list[Expr]:
     """Where `inner` passes a whole number, at most MAX_CELLS of them on each stretch between two turns."""
     top, bottom = fraction(inner, x)
     slope = top.diff(x) * bottom - top * bottom.diff(x)
-    turns = sorted({p for q in (slope, bottom) for p in real_roots(q) if low < p < high}, key=approx)
+    turns = sorted({p for q in (slope, bottom) for p in real_roots(q) if inside(low, p, high)}, key=rising)
     edges = set(turns)
     for a, b in pairwise([low, *turns, high]):
         start, stop = limit(inner, x, a, "+"), limit(inner, x, b, "-")
         for whole in _whole_numbers(start, stop):
-            edges |= {p for p in real_roots(top - whole * bottom) if a < p < b}
-    return sorted(edges, key=approx)
+            edges |= {p for p in real_roots(top - whole * bottom) if inside(a, p, b)}
+    return sorted(edges, key=rising)
 
 
 def _whole_numbers(start: Expr, stop: Expr) -> Iterator[sp.Integer]:

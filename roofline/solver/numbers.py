@@ -15,7 +15,8 @@ from typing import NamedTuple
 import sympy as sp
 
 from roofline.solver.branches import Choices, Segment, has_steps, put, resolved, segments, windows
-from roofline.solver.rational import approx, between, fraction, limit, real_roots
+from roofline.solver.ordered import inside, order, rising
+from roofline.solver.rational import approx, between, fraction, limit, real_roots, sign_at
 from roofline.solver.solution import Interval, Jump, Rejected, Root, Solution, shown
 from roofline.symbols import Expr
 
@@ -43,10 +44,11 @@ class Problem(NamedTuple):
 
     def outside(self, value: Expr) -> str:
         """Why a value is not in the range; empty if it is."""
-        if value < self.low or (self.low_open and value == self.low):
+        low, high = order(value, self.low), order(value, self.high)
+        if low < 0 or (self.low_open and low == 0):
             sign = ">" if self.low_open else ">="
             return f"{shown(value)} lies below the range {self.unknown} {sign} {shown(self.low)}"
-        if value > self.high or (self.high_open and value == self.high):
+        if high > 0 or (self.high_open and high == 0):
             sign = "<" if self.high_open else "<="
             return f"{shown(value)} lies above the range {self.unknown} {sign} {shown(self.high)}"
         return ""
@@ -60,9 +62,9 @@ def solve_numbers(problem: Problem) -> Solution:
     intervals = _intervals(pieces, x)
     accepted, rejected = _roots(problem, pieces, intervals)
     points = {p for s in pieces for p in (s.low, s.high, *real_roots(fraction(s.expr, x)[1]))}
-    inner = {p for p in points | {r.value for r in accepted} if problem.low < p < problem.high}
-    marks = [problem.low, *sorted(inner, key=approx), problem.high]
-    signs = {(a, b): int(sp.sign(put(f, {x: between(a, b)}))) for a, b in pairwise(marks)}
+    inner = {p for p in points | {r.value for r in accepted} if inside(problem.low, p, problem.high)}
+    marks = [problem.low, *sorted(inner, key=rising), problem.high]
+    signs = {(a, b): _sign_between(problem, pieces, a, b) for a, b in pairwise(marks)}
     return Solution(
         problem.unknown,
         tuple(_with_sides(root, marks, signs) for root in accepted),
@@ -75,9 +77,18 @@ def solve_numbers(problem: Problem) -> Solution:
     )
 
 
+def _sign_between(problem: Problem, pieces: list[Segment], a: Expr, b: Expr) -> int:
+    """Sign of lhs - rhs between two neighbouring marks: that of the piece there, where one was looked at."""
+    point = between(a, b)
+    for piece in pieces:
+        if order(piece.low, a) <= 0 and order(b, piece.high) <= 0:
+            return sign_at(piece.expr, problem.x, point)
+    return int(sp.sign(put(problem.difference, {problem.x: point})))
+
+
 def _stopped(problem: Problem, pieces: list[Segment], parts: list[tuple[Expr, Expr]]) -> str:
     """A note if the cells of a step were too many to go through."""
-    reached = [max((p.high for p in pieces if p.high <= end), key=approx) for _, end in parts]
+    reached = [max((p.high for p in pieces if order(p.high, end) <= 0), key=rising) for _, end in parts]
     early = [r for r, (_, end) in zip(reached, parts, strict=True) if r != end]
     return f"only up to {problem.unknown} = {shown(early[0])}: too many steps beyond" if early else ""
 
@@ -111,18 +122,20 @@ def _roots(
                 rejected.setdefault(value, Rejected(value, reason, text))
             elif (residual := residual_at(problem, value)) > TOLERANCE:
                 rejected.setdefault(value, Rejected(value, "does not satisfy the equation put back", text))
-            elif not any(i.low <= value <= i.high for i in intervals):
+            elif not any(order(i.low, value) <= 0 <= order(i.high, value) for i in intervals):
                 accepted.setdefault(value, Root(value, problem.unknown, (), residual, text))
-    ordered = sorted(accepted.values(), key=lambda r: approx(r.value))
-    others = sorted((r for v, r in rejected.items() if v not in accepted), key=lambda r: approx(r.value))
+    ordered = sorted(accepted.values(), key=lambda r: rising(r.value))
+    others = sorted((r for v, r in rejected.items() if v not in accepted), key=lambda r: rising(r.value))
     return ordered, others
 
 
 def _misplaced(piece: Segment, value: Expr) -> str:
     """Why a root of a branch is not on the piece where the branch is active; empty if it is."""
-    if value < piece.low:
+    if order(value, piece.low) < 0:
         return f"{shown(value)} lies below {shown(piece.low)}, where this branch begins"
-    return f"{shown(value)} lies above {shown(piece.high)}, where this branch ends" if value > piece.high else ""
+    if order(value, piece.high) > 0:
+        return f"{shown(value)} lies above {shown(piece.high)}, where this branch ends"
+    return ""
 
 
 def residual_at(problem: Problem, value: Expr) -> float:

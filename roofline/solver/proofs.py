@@ -11,6 +11,7 @@ import sympy as sp
 
 from roofline.solver.branches import envelope, has_steps, put, segments
 from roofline.solver.numbers import Problem
+from roofline.solver.ordered import inside
 from roofline.solver.rational import approx, between, direction, fraction, limit, real_roots
 from roofline.solver.solution import Solution, shown
 from roofline.symbols import Expr
@@ -100,7 +101,7 @@ def _trend(quantity: Expr, problem: Problem) -> str:
     if has_steps(quantity, problem.x):
         return ""
     pieces = segments(quantity, problem.x, problem.low, problem.high)
-    if any(p.low < pole < p.high for p in pieces for pole in real_roots(fraction(p.expr, problem.x)[1])):
+    if any(inside(p.low, pole, p.high) for p in pieces for pole in real_roots(fraction(p.expr, problem.x)[1])):
         return ""
     trends = {direction(p.expr, problem.x, p.low, p.high) for p in pieces} - {0}
     return TREND.get(trends.pop(), "") if len(trends) == 1 else "" if trends else "constant"
