@@ -87,9 +87,17 @@ def test_left_out_says_nothing_of_what_is_compared(capsys):
     assert "Left out: indexer" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("argv", [["--rate-ratio", "1e308"], ["--phase", "chunked", "--context", "1e308"]])
-def test_numbers_too_far_apart_are_an_error_not_a_traceback(capsys, argv):
-    assert "too large or too small" in message(capsys, "crossover", "--model", "deepseek-v3.2", *argv)
+def test_a_crossing_beyond_floats_is_an_error(capsys):
+    assert "finite result" in message(capsys, "crossover", "--model", "deepseek-v3.2", "--rate-ratio", "1e308")
+
+
+def test_the_largest_context_has_an_answer(capsys):
+    """Whole numbers do not overflow: nothing crosses there, and the reason is told."""
+    argv = ["crossover", "--model", "deepseek-v3.2", "--phase", "chunked", "--context", "1e308", "--json"]
+    assert run(argv) == 1
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["value"] is None
+    assert "never cost the same" in row["reason"]
 
 
 def test_a_root_beyond_floats_is_an_error_not_null(capsys):
