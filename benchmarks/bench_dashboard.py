@@ -1,9 +1,8 @@
-"""The dashboard in headless Chromium: start, first page, key press to painted chart, server time, and dragging.
+"""The dashboard: server time of a rerun; in headless Chromium start, first page, key press to painted chart, dragging.
 
-Needs Debian's chromium and `pip install playwright`.  Medians of 15 on one machine.  Key to paint is read from the
-clock inside the page, from the event of the key to the frame after the last change of the page's chart; server time is
-from the frame of the web socket that asks for a rerun to the last one that answers, as the browser's network layer
-stamps them, hence without the browser's own work.
+Needs Debian's chromium and `pip install playwright`.  Medians of 15 on one machine.  Server time is that of a whole run
+of a page for a new value, sidebar included, without a browser.  Key to paint is read from the clock inside the page:
+from the event of the key to the last change of the page's chart.
 
     python benchmarks/bench_dashboard.py [page ...]
 """
@@ -11,6 +10,7 @@ stamps them, hence without the browser's own work.
 from __future__ import annotations
 
 import sys
+import time
 from typing import NamedTuple
 
 from common import ROOT, machine, median, report
@@ -23,78 +23,107 @@ PAINT_MS, SERVER_MS, HEADS_MS, DRAG_MS, HEALTHY_S, FIRST_S = 250, 50, 15, 50, 3,
 
 
 class Move(NamedTuple):
-    """What is pressed on a page, and what is repainted for it."""
+    """What is moved on a page, and what is repainted for it."""
 
     key: str  # of the control
-    press: tuple[str, str]  # one way and back, so that every press changes something
+    values: tuple[float, ...]  # that it takes one after the other where the server alone is timed; none: its options
     chart: str
+    press: tuple[str, str] = ("ArrowRight", "ArrowLeft")  # one way and back, so that every press changes something
     address: tuple[tuple[str, str], ...] = ()
 
 
+POWERS = tuple(2**k for k in range(13))
 MOVES = {
-    "roofline": Move("batch", ("ArrowRight", "ArrowLeft"), ".st-key-roofline_chart"),
-    "heads": Move("latent", ("ArrowRight", "ArrowLeft"), ".live svg"),
-    "crossover": Move("context", ("ArrowRight", "ArrowLeft"), ".live svg", (("phase", "chunked"),)),
-    "step": Move("batch", ("ArrowRight", "ArrowLeft"), ".st-key-step_bars"),
-    "kv": Move("page_size", ("ArrowRight", "ArrowLeft"), ".st-key-kv_grid"),
-    "hardware": Move("vendor", (" ", " "), ".st-key-ridges"),
+    "roofline": Move("batch", POWERS, ".st-key-roofline_chart [data-testid=stVegaLiteChart]"),
+    "heads": Move("latent", tuple(range(64, 64 * 20, 64)), ".live svg"),
+    "crossover": Move("context", tuple(256 * n for n in POWERS), ".live svg", address=(("phase", "chunked"),)),
+    "step": Move("batch", POWERS, ".st-key-step_bars [data-testid=stVegaLiteChart]"),
+    "kv": Move("page_size", (16, 32, 64, 128, 8, 4), ".st-key-kv_grid [data-testid=stVegaLiteChart]"),
+    "hardware": Move("vendor", (), ".st-key-ridges [data-testid=stVegaLiteChart]", press=(" ", " ")),
 }
-PAINTED = """([control, chart]) => {
+MODULES = {"heads": "headcount"}  # pages whose module has another name than their address
+
+
+PAINTED = """(chart) => {
   const app = document.querySelector('[data-testid="stApp"]');
   window.painted = null;
   let began = null, last = null, ran = false;
-  document.addEventListener('keydown', () => { began = performance.now(); }, { capture: true, once: true });
-  const seen = new MutationObserver(() => { last = performance.now(); });
-  seen.observe(document.querySelector(chart), { subtree: true, childList: true, attributes: true });
+  document.addEventListener('keydown', (e) => { began = e.timeStamp; }, { capture: true, once: true });
+  const drawn = new MutationObserver(() => { if (began !== null) last = performance.now(); });
+  drawn.observe(chart, { subtree: true, childList: true, attributes: true });
+  const state = new MutationObserver(() => { ran = ran || began !== null; });
+  state.observe(app, { attributes: true, attributeFilter: ['data-test-script-state'] });
   const frame = () => {
-    const state = app.dataset.testScriptState;
-    ran = ran || (began !== null && state === 'running');
-    if (ran && state === 'notRunning' && last !== null && performance.now() - last > 150) {
-      seen.disconnect(); window.painted = last - began;
+    if (ran && app.dataset.testScriptState === 'notRunning' && last !== null && performance.now() - last > 200) {
+      drawn.disconnect();
+      state.disconnect();
+      window.painted = last - began;
     } else requestAnimationFrame(frame);
   };
   frame();
 }"""
-DRAG = """() => {
+DRAG = """(slider) => {
   window.frames_ms = [];
-  document.querySelector('.live input[type=range]').addEventListener('input', (e) => {
-    const start = e.timeStamp;
-    requestAnimationFrame(() => setTimeout(() => window.frames_ms.push(performance.now() - start)));
+  slider.addEventListener('input', (e) => {
+    requestAnimationFrame(() => setTimeout(() => window.frames_ms.push(performance.now() - e.timeStamp)));
   });
 }"""
 
 
-def pressed(tab: real.Tab, page: str) -> tuple[list[float], list[float]]:
-    """Milliseconds from key to paint, and of the server, of a page's control."""
+def painted(tab: real.Tab, page: str) -> list[float]:
+    """Milliseconds from a key press to the last change of the page's chart."""
     move = MOVES[page]
     tab.open(page, **dict(move.address))
-    frames: list[tuple[str, float]] = []
-    session = tab.page.context.new_cdp_session(tab.page)
-    session.send("Network.enable")
-    for event in ("webSocketFrameSent", "webSocketFrameReceived"):
-        session.on(f"Network.{event}", lambda told, event=event: frames.append((event, told["timestamp"])))
     control = tab.page.locator(f".st-key-{move.key}").locator("input[type=range], button[kind=pills]").first
     control.focus()
-    paint, server = [], []
+    found = []
     for round_ in range(ROUNDS + 2):
-        frames.clear()
-        tab.page.evaluate(PAINTED, [move.key, move.chart])
+        tab.page.locator(move.chart).first.evaluate(PAINTED)
         tab.page.keyboard.press(move.press[round_ % 2])
         tab.page.wait_for_function("window.painted !== null")
-        asked = next(at for event, at in frames if event == "webSocketFrameSent")
-        told = [at for event, at in frames if event == "webSocketFrameReceived" and at > asked]
-        if round_ >= 2:  # the first two fill the caches of what does not change
-            paint.append(tab.page.evaluate("window.painted"))
-            server.append((told[-1] - asked) * 1e3)
-    return paint, server
+        found.append(tab.page.evaluate("window.painted"))
+        tab.page.wait_for_timeout(400)  # a press that comes sooner may be taken together with the one before
+    return found[2:]  # the first two fill the caches of what does not change
+
+
+def served(page: str) -> list[float]:
+    """Milliseconds of the server for a rerun with a new value of the page's control, without a browser."""
+    from streamlit.testing.v1 import AppTest
+
+    def script(module):  # its source alone is run, so no names of this file
+        from importlib import import_module
+
+        from roofline.dashboard import frame, kit
+
+        selection = frame.shared_selection()
+        with kit.guarded():
+            import_module(module).page(selection)
+
+    move = MOVES[page]
+    at = AppTest.from_function(script, args=(f"roofline.dashboard.page_{MODULES.get(page, page)}",), default_timeout=60)
+    for name, value in move.address:
+        at.query_params[name] = value
+    at.run()
+    found = []
+    for round_ in range(ROUNDS + 2):
+        widget = next(w for w in [*at.select_slider, *at.slider, *at.button_group] if w.key == move.key)
+        if move.values:
+            widget.set_value(move.values[round_ % len(move.values)])
+        else:
+            widget.set_value(widget.options[round_ % len(widget.options)])
+        start = time.perf_counter()
+        at.run()
+        found.append((time.perf_counter() - start) * 1e3)
+    return found[2:]
 
 
 def dragged(tab: real.Tab, page: str) -> list[float]:
     """Milliseconds from each move of a real mouse to the frame that shows it."""
     tab.open(page)
-    box = tab.page.locator(".live input[type=range]").bounding_box()
+    slider = tab.page.locator(".live input[type=range]")
+    box = slider.bounding_box()
     middle = box["y"] + box["height"] / 2
-    tab.page.evaluate(DRAG)
+    slider.evaluate(DRAG)
     tab.page.mouse.move(box["x"] + box["width"] * 0.2, middle)
     tab.page.mouse.down()
     for at in range(60):
@@ -114,6 +143,8 @@ def main(pages: list[str]) -> None:
     if why := real.missing():
         sys.exit(why)
     print(machine())
+    for page in pages:
+        told(f"{page}: server time of a rerun", served(page), HEADS_MS if page == "heads" else SERVER_MS)
     with real.browser() as chromium, real.serving() as server:
         report("start to healthy", f"{server.healthy_s:.2f} s", f"{HEALTHY_S} s", server.healthy_s <= HEALTHY_S)
         with real.tab(chromium, server) as tab:
@@ -121,10 +152,8 @@ def main(pages: list[str]) -> None:
             report("healthy to the first page, all drawn", f"{first:.2f} s", f"{FIRST_S} s", first <= FIRST_S)
         for page in pages:
             with real.tab(chromium, server) as tab:
-                paint, server_ms = pressed(tab, page)
-                told(f"{page}: key press to painted chart", paint, PAINT_MS)
-                told(f"{page}: server time of a rerun", server_ms, HEADS_MS if page == "heads" else SERVER_MS)
-        for page in {"heads", "crossover"} & set(pages):
+                told(f"{page}: key press to painted chart", painted(tab, page), PAINT_MS)
+        for page in [page for page in ("heads", "crossover") if page in pages]:
             with real.tab(chromium, server) as tab:
                 told(f"{page}: a frame while dragging", dragged(tab, page), DRAG_MS)
 

@@ -36,18 +36,21 @@ FLAGS = (
 PAGES = {"roofline": "", "heads": "heads", "crossover": "crossover", "step": "step", "kv": "kv", "hardware": "hardware"}
 SETTLED = """() => {
   const app = document.querySelector('[data-testid="stApp"]');
-  if (!app || app.dataset.testScriptState !== 'notRunning' || !document.querySelector('h1')) return false;
-  if (document.querySelector('[data-testid="stSkeleton"]')) return false;
-  const live = [...document.querySelectorAll('[data-testid="stBidiComponentIsolated"]')];
-  if (!live.every((c) => c.shadowRoot?.querySelector('.curve'))) return false;
-  return [...document.querySelectorAll('[data-testid="stVegaLiteChart"]')].every((c) => c.querySelector('svg, canvas'));
+  const each = (name, drawn) => [...document.querySelectorAll(`[data-testid="${name}"]`)].every(drawn);
+  const still = app && app.dataset.testScriptState === 'notRunning' && document.querySelector('h1')
+    && !document.querySelector('[data-testid="stSkeleton"]')
+    && each('stBidiComponentIsolated', (c) => c.shadowRoot?.querySelector('.curve'))
+    && each('stVegaLiteChart', (c) => !c.offsetParent || c.querySelector('svg, canvas'));
+  window.stillSince = still ? window.stillSince ?? performance.now() : undefined;
+  return still && performance.now() - window.stillSince > 100;
 }"""
 WATCH = """() => {
   const app = document.querySelector('[data-testid="stApp"]');
   window.ran = false;
-  new MutationObserver((_, watch) => {
-    if (app.dataset.testScriptState === 'running') { window.ran = true; watch.disconnect(); }
-  }).observe(app, { attributes: true, attributeFilter: ['data-test-script-state'] });
+  new MutationObserver((changes, watch) => {  // a short run may begin and end between two calls
+    const seen = [app.dataset.testScriptState, ...changes.map((c) => c.oldValue)];
+    if (seen.includes('running')) { window.ran = true; watch.disconnect(); }
+  }).observe(app, { attributes: true, attributeOldValue: true, attributeFilter: ['data-test-script-state'] });
 }"""
 # Streamlit's page, opened by a deep link to a sub-page, first asks for these beside that page, then at the root.
 STREAMLIT_404 = ("_stcore/health", "_stcore/host-config")
@@ -181,8 +184,11 @@ class Tab:
 
     def download(self, name: str, suffix: str) -> bytes:
         """What a download button gives, made on the click."""
+        button = self.page.locator(f".st-key-_download_{name}_{suffix} button").first
+        if not button.is_visible():
+            self.rerun(lambda: self.page.locator(f".st-key-_downloads_{name} button").first.click())
         with self.page.expect_download(timeout=90_000) as coming:
-            self.page.locator(f".st-key-_download_{name}_{suffix} button").first.click()
+            button.click()
         return Path(coming.value.path()).read_bytes()
 
     def upload(self, name: str, content: bytes) -> None:

@@ -18,6 +18,7 @@ FLAGS = (  # also in the dashboard's config.toml; here they win over a config of
     "--client.showErrorLinks=false",
     "--client.toolbarMode=minimal",
     "--runner.magicEnabled=false",
+    "--runner.postScriptGC=false",
 )
 
 

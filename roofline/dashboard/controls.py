@@ -164,6 +164,15 @@ def switch(name: str, default: bool = False) -> Control:
     return Control(name, "switch", default)
 
 
+def views(*titles: str) -> Any:
+    """Parts of a page of which one is seen at a time, as containers; the address holds which (`view`).
+
+    A chart in a part that is not seen is not drawn, which is most of what a browser would have to do.
+    """
+    choice("view", titles, titles[0])._check_address()
+    return st.tabs(titles, key="view", bind="query-params")
+
+
 def text(name: str, default: str = "", longest: int = 4000) -> Control:
     """Text of limited length, for state that no widget holds, such as an encoded list."""
     return Control(name, "text", default, high=longest)

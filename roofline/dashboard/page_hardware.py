@@ -16,13 +16,14 @@ from roofline.answers import hardware as answers
 from roofline.answers.common import chosen
 from roofline.answers.hardware_table import choices, hardware_compare, hardware_table
 from roofline.dashboard import kit
-from roofline.dashboard.controls import choice, several, text
+from roofline.dashboard.controls import choice, several, text, views
 from roofline.dashboard.ridge_chart import ridge_alt, ridge_spec
 from roofline.dashboard.selection import Selection
 from roofline.dashboard.uploads import uploaded
 
 TITLE, PATH = "Hardware", "hardware"
-PARAMETERS = ("precision", "table_roof", "vendor", "search", "part", "first", "second")
+PARAMETERS = ("precision", "table_roof", "vendor", "search", "part", "first", "second", "view")
+VIEWS = ("All parts", "One part in full", "Two compared")
 USUAL = {"precision": "bf16", "roof": "datasheet", "vendor": (), "search": ""}
 SOURCE = ("field", "value", "kind", "url", "via")
 LINK = r"https?://(?:www\.)?([^/]+)"  # of an address only the host is shown
@@ -45,11 +46,12 @@ def page(selection: Selection) -> None:
     st.title(TITLE)
     own = _own()
     asked = _asked(own)
-    with kit.guarded():
+    every, one, two = views(*VIEWS)
+    with every, kit.guarded():
         _table(asked, own)
-    with kit.guarded():
+    with one, kit.guarded():
         _one(selection, own)
-    with kit.guarded():
+    with two, kit.guarded():
         _two(selection, own)
     kit.footer(f"{asked['roof']} at {asked['precision']}", OMITS)
 
@@ -162,7 +164,6 @@ def _named(own: Own) -> dict[str, str | Accelerator]:
 
 def _one(selection: Selection, own: Own) -> None:
     """One part in full: every roof, every flag, the source of every number."""
-    st.subheader("One part in full")
     known = _named(own)
     name = choice("part", tuple(known), selection.chip).show()
     found = _part(known[name])
@@ -180,7 +181,6 @@ def _one(selection: Selection, own: Own) -> None:
 
 def _two(selection: Selection, own: Own) -> None:
     """Two parts side by side."""
-    st.subheader("Two compared")
     known = _named(own)
     ids = tuple(known)
     left, right = st.columns(2)

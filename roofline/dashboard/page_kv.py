@@ -13,7 +13,7 @@ from roofline.answer import Answer, Column
 from roofline.answers.kv import kv_pages
 from roofline.answers.kv_capacity import OMITS as CAPACITY_OMITS
 from roofline.dashboard import kit, kv_engines
-from roofline.dashboard.controls import choice, slider, steps
+from roofline.dashboard.controls import choice, slider, steps, views
 from roofline.dashboard.kv_charts import ROWS, grid_alt, grid_spec, sweep_alt, sweep_spec
 from roofline.dashboard.kv_requests import START, requests
 from roofline.dashboard.selection import Selection
@@ -22,7 +22,8 @@ from roofline.memory.presets import PAGE_SIZES
 from roofline.units import number, parse
 
 TITLE, PATH = "KV memory", "kv"
-PARAMETERS = ("lengths", *START, *kv_engines.PARAMETERS)
+PARAMETERS = ("lengths", *START, *kv_engines.PARAMETERS, "view")
+VIEWS = ("Pages", "Page size", "Capacity by engine")
 OMITS = "Pages: page tables, scattered reads and scheduling are not counted. Engines:"
 RESERVES = tuple(2**k for k in range(4, 18))
 POOLS = ("256MiB", "512MiB", "1GiB", "2GiB", "4GiB", "8GiB", "16GiB", "32GiB", "64GiB", "128GiB")
@@ -40,10 +41,10 @@ def page(selection: Selection) -> None:
     )
     lengths = requests()
     asked = _controls(selection)
+    pages, sizes, engines = views(*VIEWS)
     with kit.guarded():
-        _pages(lengths, asked)
-    st.header("Capacity by engine")
-    with kit.guarded():
+        _pages(lengths, asked, pages, sizes)
+    with engines, kit.guarded():
         kv_engines.capacity(selection)
     kit.footer("none: sizes and counts need no rates", f"{OMITS} {CAPACITY_OMITS}")
 
@@ -78,11 +79,24 @@ def _answer(lengths: tuple[int, ...], **options: Any) -> Answer:
     return replace(found, columns=plain)
 
 
-def _pages(lengths: tuple[int, ...], chosen: Mapping[str, Any]) -> None:
-    """The account, the grid, the sweep over page sizes."""
-    found, asked = _account(lengths, dict(chosen))
-    _headline(found)
-    st.subheader("The pages")
+def _pages(lengths: tuple[int, ...], chosen: Mapping[str, Any], pages: Any, sizes: Any) -> None:
+    """The account and its grid, and the sweep over page sizes, each in its place."""
+    with pages:
+        found, asked = _account(lengths, dict(chosen))
+        _headline(found)
+        _grid(found)
+        with st.expander("Rules and exercises"):
+            kit.explain(found)
+        kit.reproduce(*_lines(lengths, asked))
+    with sizes:
+        swept = _answer(lengths, **{**asked, "page_size": PAGE_SIZES})
+        kit.chart(sweep_spec(swept, found), "kv_sweep", sweep_alt(swept))
+        kit.table(swept)
+        kit.downloads("kv-page-sizes", swept, lambda: _figure("waste", swept))
+
+
+def _grid(found: Answer) -> None:
+    """Every page as a rectangle, the table of the requests, downloads."""
     if found["grid"]:
         kit.chart(grid_spec(found), "kv_grid", grid_alt(found))
         if len(found["grid"]) > ROWS:
@@ -92,14 +106,6 @@ def _pages(lengths: tuple[int, ...], chosen: Mapping[str, Any]) -> None:
     kit.table(found)
     kit.notes(found)
     kit.downloads("kv-pages", found, lambda: _figure("pages", found))
-    st.subheader("What the page size costs")
-    swept = _answer(lengths, **{**asked, "page_size": PAGE_SIZES})
-    kit.chart(sweep_spec(swept, found), "kv_sweep", sweep_alt(swept))
-    kit.table(swept)
-    kit.downloads("kv-page-sizes", swept, lambda: _figure("waste", swept))
-    with st.expander("Rules and exercises"):
-        kit.explain(found)
-    kit.reproduce(*_lines(lengths, asked))
 
 
 def _account(lengths: tuple[int, ...], asked: dict[str, Any]) -> tuple[Answer, dict[str, Any]]:

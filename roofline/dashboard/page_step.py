@@ -16,6 +16,7 @@ from roofline.answers.step_fit import larger_that_fit
 from roofline.answers.step_map import BATCHES, LENGTHS, step_map
 from roofline.answers.step_report import OMITS
 from roofline.dashboard import kit
+from roofline.dashboard.controls import views
 from roofline.dashboard.selection import Selection
 from roofline.dashboard.step_charts import bars, bars_alt, helping, helping_alt, map_alt, map_data, map_spec
 from roofline.dashboard.step_controls import NEW_TOKENS, workload_and_deployment
@@ -38,7 +39,9 @@ PARAMETERS = (
     "pp",
     "cp",
     "weight_dtype",
+    "view",
 )
+VIEWS = ("Ledger", "What would help", "Batch and length")
 # of the library, so that what the page starts with is written out where it differs
 DEFAULTS = {name: given.default for name, given in signature(step).parameters.items()}
 AXES = {"context": LENGTHS, "q_len": NEW_TOKENS}  # of the map, the values of the sliders
@@ -100,16 +103,19 @@ def _answered(selection: Selection, model: Model, options: dict[str, Any]) -> No
     kit.chart(bars(found), "step_bars", bars_alt(found))
     if len(selection.hardware) > 1:
         _side_by_side(selection, model, asked | roof)
-    st.subheader("Ledger")
-    kit.table(found)
-    kit.notes(found, besides=OMITS)
-    kit.downloads("step", found, lambda: _figure("ledger", found))
-    _help(found)
-    mapped, cells = _map(model, selection.chip, **options, **roof)
-    _heat_map(mapped, cells, asked)
-    kit.downloads("step-map", mapped, lambda: _figure("step_map", mapped))
-    with st.expander("Formulas' inputs, rates and sums"):
-        kit.explain(found)
+    ledger, helping, mapping = views(*VIEWS)
+    with ledger:
+        kit.table(found)
+        kit.notes(found, besides=OMITS)
+        kit.downloads("step", found, lambda: _figure("ledger", found))
+        with st.expander("Formulas' inputs, rates and sums"):
+            kit.explain(found)
+    with helping:
+        _help(found)
+    with mapping:
+        mapped, cells = _map(model, selection.chip, **options, **roof)
+        _heat_map(mapped, cells, asked)
+        kit.downloads("step-map", mapped, lambda: _figure("step_map", mapped))
     name = selection.model if model is _model(selection.model) else "config.json"
     lines = kit.call_lines(
         "step", name, selection.chip, named=("model", "hardware"), defaults=DEFAULTS, **asked, **roof
@@ -173,7 +179,6 @@ def _side_by_side(selection: Selection, model: Model, asked: dict[str, Any]) -> 
 
 def _help(found: Answer) -> None:
     """Elasticities: how much less time one percent more of a rate gives."""
-    st.subheader("What would help")
     kit.chart(helping(found), "step_help", helping_alt(found))
     at_ridge = found["batch_at_ridge"]
     st.caption(

@@ -28,6 +28,7 @@ PARAMETERS: Mapping[str, Words] = {
     "roof": Words("roof", "The pair of peak and bandwidth that bounds are taken from"),
     "batch": Words("batch", "all data-parallel ranks together"),
     "context": Words("context"),
+    "view": Words("view", "The part of the page that is seen"),
     # a step and its deployment
     "phase": Words("phase", "What the step does: decode, one-shot or chunked prefill, or a mixture"),
     "q_len": Words("new tokens", "in a prefill the prompt or the chunk"),
