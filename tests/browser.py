@@ -182,11 +182,20 @@ class Tab:
         )
         return str(box.first.locator('[data-testid="stMetricValue"]').inner_text()).strip()
 
+    def shows(self, label: str, value: str) -> None:
+        """Wait until a `st.metric` has this figure."""
+        text = re.compile(f"^{re.escape(label)}.*{re.escape(value)}$", re.DOTALL)
+        self.page.locator('[data-testid="stMetric"]').filter(has_text=text).first.wait_for()
+
+    def told(self, word: str) -> str:
+        """The first message of the page that has a word in it, as soon as there is one."""
+        message = self.page.locator('[data-testid="stAlert"]').filter(has_text=word).first
+        message.wait_for()
+        return str(message.inner_text())
+
     def download(self, name: str, suffix: str) -> bytes:
         """What a download button gives, made on the click."""
         button = self.page.locator(f".st-key-_download_{name}_{suffix} button").first
-        if not button.is_visible():
-            self.rerun(lambda: self.page.locator(f".st-key-_downloads_{name} button").first.click())
         with self.page.expect_download(timeout=90_000) as coming:
             button.click()
         return Path(coming.value.path()).read_bytes()

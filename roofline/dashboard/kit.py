@@ -94,20 +94,15 @@ def notes(answer: Answer, *, besides: str = "") -> None:
 
 
 def downloads(name: str, answer: Answer, figure: Figure | None = None) -> None:
-    """Buttons for the data (CSV, JSON), the derivation (LaTeX) and the figure (PDF, SVG, PNG), each made on click.
-
-    They are there once their box is opened: a button takes longer to draw than most answers to make.
-    """
-    box = st.popover("Download", key=f"_downloads_{name}", on_change="rerun", help=f"Figure and data of {name}")
-    if not box.open:
-        return
+    """Buttons for the data (CSV, JSON), the derivation (LaTeX) and the figure (PDF, SVG, PNG), each made on click."""
     forms: dict[str, Callable[[], str | bytes]] = {}
     if figure is not None:
         forms |= {suffix: _drawn(figure, f".{suffix}") for suffix in ("pdf", "svg", "png")}
     if answer.rows:
         forms["csv"] = lambda: tables.csv_text(answer)
     forms |= {"json": answer.to_json, "tex": lambda: tables.latex(answer)}
-    row = box.container(horizontal=True)
+    st.markdown("**Download**")
+    row = st.container(horizontal=True)
     for suffix, made in forms.items():
         label = {"tex": "LaTeX"}.get(suffix, suffix.upper())
         row.download_button(
