@@ -89,6 +89,8 @@ def painted(tab: real.Tab, page: str) -> list[float]:
         if len(found) == ROUNDS + 2:
             break
         tab.page.wait_for_timeout(400)
+    if round_ + 1 > len(found):
+        print(f"# {page}: {round_ + 1 - len(found)} of {round_ + 1} presses painted nothing new")
     return found[2:]  # the first two fill the caches of what does not change
 
 

@@ -56,6 +56,12 @@ def attainable() -> Expr:
     return minimum(sym.peak, sym.bandwidth * sym.intensity)
 
 
+def leg(name: str) -> Expr:
+    """Time of a leg in letters: its total over its rate [s]."""
+    total, rate = LEGS[name]
+    return getattr(sym, total) / getattr(sym, rate)
+
+
 def legs(kernel: Kernel, without: Collection[str] = ()) -> dict[str, Expr]:
     """Time of each leg that the kernel uses [s]; `without` names legs whose rate is not known."""
     return {leg: time for leg, time in _legs(kernel).items() if leg not in without}
@@ -64,8 +70,8 @@ def legs(kernel: Kernel, without: Collection[str] = ()) -> dict[str, Expr]:
 @lru_cache(maxsize=256)
 def _legs(kernel: Kernel) -> Mapping[str, Expr]:
     """The legs of one kernel, worked out once: neither a kernel nor the times change."""
-    work = {leg: (_work(kernel, total), getattr(sym, rate)) for leg, (total, rate) in LEGS.items()}
-    return {leg: amount / rate for leg, (amount, rate) in work.items() if amount != 0}
+    work = {name: (getattr(sym, total), _work(kernel, total)) for name, (total, _) in LEGS.items()}
+    return {name: leg(name).xreplace({total: amount}) for name, (total, amount) in work.items() if amount != 0}
 
 
 def _work(kernel: Kernel, total: str) -> Expr:

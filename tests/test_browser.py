@@ -17,6 +17,7 @@ from typing import Any
 
 import browser as real
 import pytest
+from own_part import PART
 
 import roofline
 from roofline.units import show
@@ -25,16 +26,6 @@ WHY_NOT = real.missing()
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "-")
 SHOTS = os.environ.get("ROOFLINE_SCREENSHOTS")
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
-PART = """
-accelerators:
-  my-part:
-    vendor: Me
-    peak_flop_per_s: {bf16: 1.0e+15}
-    bandwidth_byte_per_s: 4.0e+12
-    sources:
-      - {field: "peak_flop_per_s.bf16, bandwidth_byte_per_s", value: "1 PFLOP/s, 4 TB/s",
-         url: "https://example.org/part", kind: datasheet}
-"""
 
 
 @pytest.fixture(scope="session")

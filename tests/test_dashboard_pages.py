@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_part import PART
 
 pytest.importorskip("streamlit")
 from hypothesis import given, settings
@@ -33,16 +34,6 @@ from roofline.units import number, show
 PAGES = ("page_step", "page_kv", "page_hardware")
 SMALL = {"model": "llama-3.1-8b", "hardware": ("h100-sxm",)}
 CONFIGS = Path(roofline.__file__).parent / "data" / "models"
-PART = """
-accelerators:
-  my-part:
-    vendor: Me
-    peak_flop_per_s: {bf16: 1.0e+15}
-    bandwidth_byte_per_s: 4.0e+12
-    sources:
-      - {field: "peak_flop_per_s.bf16, bandwidth_byte_per_s", value: "1 PFLOP/s, 4 TB/s",
-         url: "https://example.org/part", kind: datasheet}
-"""
 
 
 def open_page(page: str, selection: dict[str, Any] | None = None, **address: Any) -> AppTest:

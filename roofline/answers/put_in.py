@@ -12,7 +12,8 @@ from roofline import derivations
 from roofline.answer import Section
 from roofline.evaluate import closed_form
 from roofline.glossary import GLOSSARY
-from roofline.symbols import SYMBOLS, latex
+from roofline.law import ridge as ridge_point
+from roofline.symbols import latex
 from roofline.units import number
 
 MARK = "\x00"  # around the name of a symbol whose number is put in later
@@ -64,8 +65,8 @@ def heads_steps(row: Mapping[str, Any], inputs: Mapping[str, float], heads: floa
     told = rf"I = {_letters(intensity)} = {put_in(intensity, {**shape, 'heads': heads})} = {plain(at)}"
     formulas = [told + r"\ \text{FLOP/B}"]
     if all(rates.values()):
-        law = SYMBOLS["peak"] / SYMBOLS["bandwidth"]
-        formulas.append(rf"I^* = {_letters(law)} = {put_in(law, rates)} = {plain(ridge)}\ \text{{FLOP/B}}")
+        met = ridge_point()
+        formulas.append(rf"I^* = {_letters(met)} = {put_in(met, rates)} = {plain(ridge)}\ \text{{FLOP/B}}")
         formulas.append(
             rf"I = I^* \;\Rightarrow\; H = {_letters(count)} = {put_in(count, {**shape, **rates})}"
             rf" = {row['heads_exact']:.2f}"

@@ -74,10 +74,11 @@ def roof_steps(row: Record, rates: Record, roofs: Any) -> Section:
         found = {**speeds, "intensity": row["intensity_flop_per_byte"]}
         formulas.append(_step("attainable", law.attainable(), found, row["attainable_flop_per_s"]))
         lines.append(f"{row['roof_fraction']:.2%} of the peak at {row['precision']}.")
-    legs = [(q, rate) for q, rate in law.LEGS.values() if row[q] and speeds[rate]]
+    legs = [leg for leg, (q, rate) in law.LEGS.items() if row[q] and speeds[rate]]
     if legs:
-        time = maximum(*(SYMBOLS[q] / SYMBOLS[rate] for q, rate in legs))
-        found = {**{q: row[q] / runs for q, _ in legs}, **{rate: speeds[rate] for _, rate in legs}}
+        time = maximum(*map(law.leg, legs))
+        used = [law.LEGS[leg] for leg in legs]
+        found = {**{q: row[q] / runs for q, _ in used}, **{rate: speeds[rate] for _, rate in used}}
         formulas.append(_step("time_lower", time, found, row["time_lower_s"] / runs))
         if runs != 1:
             one, every = plain(row["time_lower_s"] / runs), plain(row["time_lower_s"])

@@ -15,7 +15,7 @@ from roofline.answers.plot import plot
 from roofline.answers.put_in_kernel import roof_steps, work_steps
 from roofline.answers.step import step
 from roofline.answers.step_report import OMITS
-from roofline.dashboard import charts, kit
+from roofline.dashboard import charts, kit, step_controls
 from roofline.dashboard.controls import NOTES, choice, escape
 from roofline.dashboard.selection import ALL_ROOFS, Selection
 from roofline.dashboard.step_controls import workload_and_deployment
@@ -23,21 +23,7 @@ from roofline.models import Model, load_model
 from roofline.units import show
 
 TITLE, PATH = "Roofline", "roofline"
-PARAMETERS = (
-    "phase",
-    "q_len",
-    "drafts",
-    "prefill_batch",
-    "prefill_context",
-    "kv_dtype",
-    "tp",
-    "dp",
-    "ep",
-    "pp",
-    "cp",
-    "weight_dtype",
-    "kernel",
-)
+PARAMETERS = (*step_controls.PARAMETERS, "kernel")
 DEFAULTS = {name: given.default for name, given in signature(step).parameters.items()}  # of the library
 CHART, NOTHING = "roofline_chart", "none"
 PICKED = "_roofline_picked"  # in the session: what was clicked last

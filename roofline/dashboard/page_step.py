@@ -15,7 +15,7 @@ from roofline.answers.step import step
 from roofline.answers.step_fit import larger_that_fit
 from roofline.answers.step_map import BATCHES, LENGTHS, step_map
 from roofline.answers.step_report import OMITS
-from roofline.dashboard import kit
+from roofline.dashboard import kit, step_controls
 from roofline.dashboard.controls import views
 from roofline.dashboard.selection import Selection
 from roofline.dashboard.step_charts import bars, bars_alt, helping, helping_alt, map_alt, map_data, map_spec
@@ -26,21 +26,7 @@ from roofline.plan import Deployment
 from roofline.units import number, show
 
 TITLE, PATH = "Model step", "step"
-PARAMETERS = (
-    "phase",
-    "q_len",
-    "drafts",
-    "prefill_batch",
-    "prefill_context",
-    "kv_dtype",
-    "tp",
-    "dp",
-    "ep",
-    "pp",
-    "cp",
-    "weight_dtype",
-    "view",
-)
+PARAMETERS = (*step_controls.PARAMETERS, "view")
 VIEWS = ("Ledger", "What would help", "Batch and length")
 # of the library, so that what the page starts with is written out where it differs
 DEFAULTS = {name: given.default for name, given in signature(step).parameters.items()}

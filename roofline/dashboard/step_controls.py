@@ -8,10 +8,11 @@ from typing import Any
 import streamlit as st
 
 from roofline.dashboard.controls import choice, steps
-from roofline.dashboard.deployment import MORE, deployment, more_deployment, not_asked
+from roofline.dashboard.deployment import MORE, NAMES, deployment, more_deployment, not_asked
 from roofline.models import Model
 from roofline.plan import PHASES
 
+PARAMETERS = ("phase", "q_len", "drafts", "prefill_batch", "prefill_context", "kv_dtype", *NAMES, *MORE)
 NEW_TOKENS = tuple(2**k for k in range(7, 21))
 DRAFTS = tuple(range(9))
 PREFILLS = tuple(2**k for k in range(9))
