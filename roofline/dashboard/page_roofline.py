@@ -17,9 +17,9 @@ from roofline.answers.step import step
 from roofline.answers.step_report import OMITS
 from roofline.dashboard import charts, kit, step_controls
 from roofline.dashboard.controls import NOTES, choice, escape
+from roofline.dashboard.frame import known_model
 from roofline.dashboard.selection import ALL_ROOFS, Selection
 from roofline.dashboard.step_controls import workload_and_deployment
-from roofline.models import Model, load_model
 from roofline.units import show
 
 TITLE, PATH = "Roofline", "roofline"
@@ -34,21 +34,16 @@ HOW = "Click a point of the chart, or choose a kernel here, for its formulas wit
 def page(selection: Selection) -> None:
     """Chart, what was clicked on, table, downloads."""
     st.title(TITLE)
-    options = workload_and_deployment(_model(selection.model))
+    options = workload_and_deployment(known_model(selection.model))
     with kit.guarded():
         _answered(selection, options)
     others = "datasheet, for times, shares and bounds; the other roofs are only drawn"
     kit.footer(others if selection.roof == ALL_ROOFS else selection.roof, OMITS)
 
 
-@lru_cache(maxsize=64)
-def _model(name: str) -> Model:
-    return load_model(name)
-
-
 @lru_cache(maxsize=128)
 def _found(name: str, hardware: tuple[str, ...], **options: Any) -> Answer:
-    return plot("step", model=_model(name), hardware=hardware, color="bound", **options)
+    return plot("step", model=known_model(name), hardware=hardware, color="bound", **options)
 
 
 def _answered(selection: Selection, options: Mapping[str, Any]) -> None:

@@ -17,6 +17,7 @@ from roofline.answers.step_map import BATCHES, LENGTHS, step_map
 from roofline.answers.step_report import OMITS
 from roofline.dashboard import kit, step_controls
 from roofline.dashboard.controls import views
+from roofline.dashboard.frame import known_model
 from roofline.dashboard.selection import Selection
 from roofline.dashboard.step_charts import bars, bars_alt, helping, helping_alt, map_alt, map_data, map_spec
 from roofline.dashboard.step_controls import NEW_TOKENS, workload_and_deployment
@@ -42,16 +43,11 @@ def page(selection: Selection) -> None:
         own = uploaded("model", "config.json", ["json"], load_model, "The configuration as the Hugging Face hub has it")
     if own is not None:
         st.info("Shown is the uploaded model, not the one of the sidebar.", icon=":material/upload_file:")
-    model = _model(selection.model) if own is None else own
+    model = known_model(selection.model) if own is None else own
     options = workload_and_deployment(model)
     with kit.guarded():
         _answered(selection, model, options)
     kit.footer(selection.roof_or_none or "datasheet", OMITS)
-
-
-@lru_cache(maxsize=64)
-def _model(name: str) -> Model:
-    return load_model(name)
 
 
 @lru_cache(maxsize=256)
@@ -102,7 +98,7 @@ def _answered(selection: Selection, model: Model, options: dict[str, Any]) -> No
         mapped, cells = _map(model, selection.chip, **options, **roof)
         _heat_map(mapped, cells, asked)
         kit.downloads("step-map", mapped, lambda: _figure("step_map", mapped))
-    name = selection.model if model is _model(selection.model) else "config.json"
+    name = selection.model if model is known_model(selection.model) else "config.json"
     lines = kit.call_lines(
         "step", name, selection.chip, named=("model", "hardware"), defaults=DEFAULTS, **asked, **roof
     )
