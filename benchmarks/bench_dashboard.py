@@ -42,7 +42,6 @@ MOVES = {
     "kv": Move("page_size", (16, 32, 64, 128, 8, 4), ".st-key-kv_grid [data-testid=stVegaLiteChart]"),
     "hardware": Move("vendor", (), ".st-key-ridges [data-testid=stVegaLiteChart]", press=(" ", " ")),
 }
-MODULES = {"heads": "headcount"}  # pages whose module has another name than their address
 
 
 PAINTED = """(chart) => {
@@ -108,7 +107,7 @@ def served(page: str) -> list[float]:
             import_module(module).page(selection)
 
     move = MOVES[page]
-    at = AppTest.from_function(script, args=(f"roofline.dashboard.page_{MODULES.get(page, page)}",), default_timeout=60)
+    at = AppTest.from_function(script, args=(f"roofline.dashboard.page_{page}",), default_timeout=60)
     for name, value in move.address:
         at.query_params[name] = value
     at.run()

@@ -39,11 +39,12 @@ of a page's own parameters are there depends on its phase.
 def parameters_page() -> str:
     """The sidebar's parameters, then each page's own."""
     lines, shared = [TEXT], {}
-    for at, module in enumerate(frame.page_modules()):
+    for at, page in enumerate(frame.PAGES):
+        module = page.module()
         seen = _seen(module)
         shared |= {name: seen[name] for name in frame.SHARED}
         own = [_row(name, seen.get(name)) for name in module.PARAMETERS]
-        lines += [f"## {module.TITLE} (`/{module.PATH if at else ''}`)", "", *HEAD, *own, ""]
+        lines += [f"## {page.title} (`/{page.path if at else ''}`)", "", *HEAD, *own, ""]
     lines[1:1] = ["## Sidebar", "", *HEAD, *(_row(name, control) for name, control in shared.items()), ""]
     return "\n".join(lines)
 

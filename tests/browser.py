@@ -196,9 +196,15 @@ class Tab:
     def download(self, name: str, suffix: str) -> bytes:
         """What a download button gives, made on the click."""
         button = self.page.locator(f".st-key-_download_{name}_{suffix} button").first
+        if not button.count():
+            self.unfold(f"download_{name}")
         with self.page.expect_download(timeout=90_000) as coming:
             button.click()
         return Path(coming.value.path()).read_bytes()
+
+    def unfold(self, name: str) -> None:
+        """Open a closed part of the page, whose content is made then."""
+        self.rerun(lambda: self.page.locator(f".st-key-_{name} summary").first.click())
 
     def upload(self, name: str, content: bytes) -> None:
         """Give a file to the page's upload field."""

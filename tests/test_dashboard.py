@@ -16,12 +16,15 @@ from roofline.answers.put_in import heads_steps, put_in
 from roofline.cli import app as cli_app
 from roofline.cli import run
 from roofline.dashboard import controls, frame, kit
+from roofline.dashboard.parameters import PARAMETERS
 from roofline.dashboard.selection import Selection
+
+pytestmark = pytest.mark.usefixtures("unfolded")
 
 PACKAGE = Path(roofline.__file__).parent
 ENTRY = PACKAGE / "dashboard" / "entry.py"
 ROOT = PACKAGE.parent
-PAGES = tuple(frame.page_modules())
+PAGES = frame.PAGES
 HOSTILE = (
     "../../etc/passwd",
     "<script>alert(1)</script>",
@@ -82,20 +85,19 @@ def fine(at: AppTest) -> AppTest:
 
 def test_the_frame_draws_its_first_page_with_the_shared_choices() -> None:
     at = fine(draw())
-    assert at.title[0].value == PAGES[0].TITLE
+    assert at.title[0].value == PAGES[0].title
     assert [s.key for s in at.sidebar.selectbox] == ["model", "hardware", "hardware_2", "roof"]
     assert not at.warning
     assert at.get("vega_lite_chart")[0].proto.alt.startswith("Log-log roofline.")
 
 
-@pytest.mark.parametrize("module", PAGES, ids=lambda m: m.PATH)
-def test_every_page_keeps_the_contract(module: Any) -> None:
-    assert module.TITLE
-    assert module.PATH.isidentifier()
-    assert not set(module.PARAMETERS) & set(frame.SHARED)
+def test_the_parameters_that_have_words_are_those_of_the_sidebar_and_the_pages() -> None:
+    own = [set(page.module().PARAMETERS) for page in PAGES]
+    assert not any(names & set(frame.SHARED) for names in own)
+    assert set().union(frame.SHARED, *own) == set(PARAMETERS)
 
 
-@pytest.mark.parametrize("module", [m.__name__ for m in PAGES])
+@pytest.mark.parametrize("module", [page.module().__name__ for page in PAGES])
 def test_every_page_draws_and_has_its_footer(module: str) -> None:
     at = fine(page_of(module, Selection()))
     assert any(c.value.startswith("Roof: ") for c in at.caption), "no footer"
@@ -184,8 +186,11 @@ def test_the_lines_that_reproduce_a_view_do() -> None:
     assert run(cli.split()[1:]) == 0
 
 
-@pytest.mark.parametrize("module", ["page_headcount", "page_crossover", "page_roofline"])
-def test_the_lines_of_a_page_run(module: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("module", ["page_heads", "page_crossover", "page_roofline"])
+def test_the_lines_of_a_page_run(
+    module: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where the figures of `roofline plot` go
     at = fine(page_of(f"roofline.dashboard.{module}", Selection(hardware=("h200-sxm",), roof="datasheet")))
     python, cli = [c.value for c in at.code][-2:]
     exec(python, {})

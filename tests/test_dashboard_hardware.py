@@ -18,6 +18,8 @@ import roofline
 from roofline.cli import run
 from roofline.errors import BadValue, RooflineError
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
 )

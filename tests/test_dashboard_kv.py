@@ -19,6 +19,8 @@ from roofline.dashboard.kv_charts import KINDS
 from roofline.dashboard.kv_requests import LONGEST, MOST
 from roofline.memory.engines import ENGINES
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 LARGE = {"model": "deepseek-v3.2", "hardware": ("h800-sxm",), "context": 8192}
 # The paged-KV article (P03 to P26 of test_memory_pages.py): 61 pages of 16, 30 of 976 slots empty, 122 MiB; 1,614 of
 # 2,560 by reserving 512; 83 and 32 requests in 2 GiB.  Of its other lists it gives the wastes: 81.9 %; 2.1 and 1.5 %.
@@ -137,11 +139,11 @@ def test_the_four_kinds_of_pages_differ_without_colour() -> None:
 def test_the_lines_reproduce_what_is_shown(address: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     """The second list suits neither its prefix nor its reservation, so the lines are without them."""
     at = open_page("page_kv", {**SMALL, "context": 4096}, **address)
-    python, commands, by_engine, capacity = [code.value for code in at.code]
+    python, account, _, sizes, by_engine, capacity = [code.value for code in at.code]
     found = eval(python.splitlines()[1], {"roofline": roofline})
     assert metrics(at)["Pages"] == f"{found['pages']:,}"
     documents = []
-    for line in (*commands.splitlines(), *capacity.splitlines()[:-1]):
+    for line in (account, sizes, *capacity.splitlines()[:-1]):
         assert run([*line.split()[1:], "--json"]) == 0
         documents.append(json.loads(capsys.readouterr().out))
     assert documents[0]["pages"] == found["pages"]

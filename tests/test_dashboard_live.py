@@ -21,7 +21,9 @@ from roofline.dashboard import page_crossover
 from roofline.dashboard.live_charts import crossover_live_chart, heads_live_chart
 from roofline.dashboard.selection import Selection
 
-HEADS, CROSSOVER = "page_headcount", "page_crossover"
+pytestmark = pytest.mark.usefixtures("unfolded")
+
+HEADS, CROSSOVER = "page_heads", "page_crossover"
 RATIOS = page_crossover.RATIOS
 
 

@@ -31,6 +31,8 @@ from roofline.models import list_models
 from roofline.plan import Deployment, check_deployment
 from roofline.units import number, show
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 PAGES = ("page_step", "page_kv", "page_hardware")
 SMALL = {"model": "llama-3.1-8b", "hardware": ("h100-sxm",)}
 CONFIGS = Path(roofline.__file__).parent / "data" / "models"
@@ -90,7 +92,6 @@ def cells_of(proto: Any, at: int = 0) -> list[dict[str, Any]]:
 def test_every_page_draws_without_an_error(page: str, model: str) -> None:
     at = open_page(page, {"model": model, "hardware": ("h200-sxm", "mi300x"), "batch": 1, "context": 256})
     assert not at.error
-    assert len(at.title) == 1
     assert "not forecasts" in at.caption[-2].value  # the footer stands last
     for proto in charts(at):
         assert len(proto.alt) > 40

@@ -25,6 +25,8 @@ from roofline.errors import UnknownName
 from roofline.plan.numbers import resolve
 from roofline.symbols import SYMBOLS
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 TWO = ("h800-sxm", "b200-sxm")
 STEPS = {
     "decode": {"phase": "decode", "batch": 64, "context": 8192},

@@ -27,6 +27,8 @@ from roofline.models import list_models, load_model
 from roofline.plan import Deployment, check_deployment
 from roofline.units import number, show
 
+pytestmark = pytest.mark.usefixtures("unfolded")
+
 CONFIGS = Path(roofline.__file__).parent / "data" / "models"
 SMALL = {"model": "llama-3.1-8b", "hardware": ("h100-sxm",)}
 LARGE = {"model": "deepseek-v3.2", "hardware": ("h200-sxm",)}

@@ -60,6 +60,14 @@ def _visibilities() -> tuple[list[str], Tables]:
     return functions, {"VISIBILITIES": table}
 
 
+def _law() -> tuple[list[str], Tables]:
+    """The law of the roofline."""
+    from roofline import law
+
+    exprs = {"ridge": law.ridge(), "attainable": law.attainable()}
+    return [source(name, e) for name, e in exprs.items()], {}
+
+
 def _closed_forms() -> tuple[list[str], Tables]:
     """The derived closed forms, with their LaTeX and text."""
     from roofline import derivations
@@ -87,10 +95,10 @@ def modules() -> dict[str, str]:
     """File name -> text of everything in `roofline/_generated`."""
     texts = {}
     parts: dict[str, tuple[list[str], Tables]] = {
-        "kernels": _kernels(), "visibilities": _visibilities(), "closed_forms": _closed_forms(),
+        "kernels": _kernels(), "visibilities": _visibilities(), "law": _law(), "closed_forms": _closed_forms(),
     }  # fmt: skip
     for name, (functions, tables) in parts.items():
-        code = "\n\n".join(functions) + "\n\n" + "\n".join(_table(n, rows) for n, rows in tables.items())
+        code = "\n\n".join(filter(None, [*functions, "\n".join(_table(n, rows) for n, rows in tables.items())]))
         digest = sha256(code.encode()).hexdigest()[:16]
         imports = "import math\n\n" if "math." in code else ""
         texts[f"{name}.py"] = f'{HEAD}{imports}DIGEST = "{digest}"  # sha256 of what follows\n\n\n{code}'

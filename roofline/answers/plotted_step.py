@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from roofline._generated import law
 from roofline.answer import Answer, Column, Section
 from roofline.answers.common import chosen
 from roofline.answers.step import Asked, ask, kernel_row, parts_of, workload
@@ -135,28 +135,13 @@ def _placed(row: Record, asked: Asked, values: Mapping[str, Any]) -> Record:
     if not (row["flops"] and row["bytes"]):
         return {**told, **dict.fromkeys(("attainable_flop_per_s", "roof_fraction", "attained_flop_per_s"))}
     peak = asked.chip.rates.peaks[row["precision"]]
-    reached = _attainable(peak, asked.chip.rates.bandwidth, row["intensity_flop_per_byte"])
+    reached = law.attainable(peak=peak, bandwidth=asked.chip.rates.bandwidth, intensity=row["intensity_flop_per_byte"])
     return {
         **told,
         "attainable_flop_per_s": reached,
         "roof_fraction": reached / peak,
         "attained_flop_per_s": row["flops"] / row["time_lower_s"],
     }
-
-
-def _attainable(peak: float, bandwidth: float, intensity: float) -> float:
-    return float(_law()(peak=peak, bandwidth=bandwidth, intensity=intensity))
-
-
-@cache
-def _law() -> Callable[..., Any]:
-    """The law of the roofline as a function of plain numbers."""
-    from sympy import lambdify
-
-    from roofline import law
-    from roofline.symbols import sym
-
-    return lambdify([sym.peak, sym.bandwidth, sym.intensity], law.attainable(), "math")  # type: ignore[no-any-return]
 
 
 def _aside(row: Record) -> Record:
@@ -189,7 +174,7 @@ def _roofs(asked: Asked, points: Iterable[Record], every: bool) -> list[Record]:
 
 
 def _roof(part: Accelerator, name: str, precision: str, peak: float, bandwidth: float, given: Roof | None) -> Record:
-    ridge = peak / bandwidth
+    ridge = law.ridge(peak=peak, bandwidth=bandwidth)
     return {
         "hardware": part.id,
         "roof": name,
@@ -208,8 +193,8 @@ def _roof(part: Accelerator, name: str, precision: str, peak: float, bandwidth: 
 def _line(roof: Record, ends: list[float]) -> Record:
     """Both ends of a roof and its ridge."""
     at = sorted({ends[0], roof["ridge_flop_per_byte"], ends[1]})
-    rates = roof["peak_flop_per_s"], roof["bandwidth_byte_per_s"]
-    return {"intensity_flop_per_byte": at, "attainable_flop_per_s": [_attainable(*rates, x) for x in at]}
+    rates = {"peak": roof["peak_flop_per_s"], "bandwidth": roof["bandwidth_byte_per_s"]}
+    return {"intensity_flop_per_byte": at, "attainable_flop_per_s": [law.attainable(**rates, intensity=x) for x in at]}
 
 
 def _domain(roofs: list[Record], points: list[Record], totals: list[Record]) -> dict[str, list[float]]:

@@ -53,5 +53,5 @@ def app(port: str, address: str) -> None:
 def command(port: str, address: str) -> list[str]:
     """The process that serves the dashboard."""
     script = Path(__file__).parent.parent / "dashboard" / "entry.py"
-    run = [sys.executable, "-m", "streamlit", "run", str(script)]
+    run = [sys.executable, "-m", "roofline.dashboard", "run", str(script)]
     return [*run, f"--server.port={port}", f"--server.address={address}", *FLAGS]

@@ -1,11 +1,11 @@
 """The dashboard: `roofline app`, or `streamlit run app.py` in a checkout.
 
 frame.py is the picture frame (page settings, the shared selection in the sidebar, navigation); each page_*.py is one
-page.  A page computes nothing: it calls the functions of `roofline`, and shows their answers with the kit.
+page, named by its path in the address and imported when it is drawn.  A page computes nothing: it calls the functions
+of `roofline`, and shows their answers with the kit.
 
 A page module has
 
-    TITLE, PATH         heading in the navigation, and the page's name in its address
     PARAMETERS          names of its own parameters in the address (those of the sidebar are the frame's)
     page(selection)     draws the page from a `roofline.dashboard.selection.Selection`
 

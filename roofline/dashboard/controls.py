@@ -117,6 +117,11 @@ class Control:
             return expected
         return "" if self.low <= value <= self.high else expected
 
+    def tabs(self) -> Any:
+        """The options of a choice as tabs, a container each."""
+        self._check_address()
+        return st.tabs(self.options, key=self.name, bind="query-params")
+
     def _choice(self, where: Any, label: str, common: dict[str, Any]) -> Any:
         at = self.options.index(self.default) if self.default in self.options else 0
         return where.selectbox(label, self.options, index=at, **common)
@@ -162,15 +167,6 @@ def steps(name: str, options: Sequence[Any], default: Any) -> Control:
 def switch(name: str, default: bool = False) -> Control:
     """On or off."""
     return Control(name, "switch", default)
-
-
-def views(*titles: str) -> Any:
-    """Parts of a page of which one is seen at a time, as containers; the address holds which (`view`).
-
-    A chart in a part that is not seen is not drawn, which is most of what a browser would have to do.
-    """
-    choice("view", titles, titles[0])._check_address()
-    return st.tabs(titles, key="view", bind="query-params")
 
 
 def text(name: str, default: str = "", longest: int = 4000) -> Control:

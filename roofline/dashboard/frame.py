@@ -4,18 +4,45 @@ from __future__ import annotations
 
 from functools import cache, lru_cache, partial
 from importlib import import_module
-from importlib.util import find_spec
-from typing import Any
+from threading import Thread
+from typing import Any, NamedTuple
 
 import streamlit as st
 
 from roofline.accelerators import Accelerator, load_catalog
 from roofline.dashboard import kit
 from roofline.dashboard.controls import choice, escape, refusals, shorten, steps
+from roofline.dashboard.parameters import PARAMETERS
 from roofline.dashboard.selection import ALL_ROOFS, Selection
 from roofline.models import Model, list_models, load_model
 
-PAGES = ("roofline", "headcount", "crossover", "step", "kv", "hardware")  # in the order of the navigation
+
+class Page(NamedTuple):
+    """A page: its heading in the navigation and on the page, its path in the address, and its module.
+
+    The module is imported when the page is drawn: what one page needs is no reason for another to wait.
+    """
+
+    title: str
+    path: str
+
+    def module(self) -> Any:
+        return import_module(f"roofline.dashboard.page_{self.path}")
+
+    def draw(self, selection: Selection) -> None:
+        st.title(self.title)
+        with kit.guarded():
+            self.module().page(selection)
+
+
+PAGES = (  # in the order of the navigation
+    Page("Roofline", "roofline"),
+    Page("Head count", "heads"),
+    Page("MHA or MQA mode", "crossover"),
+    Page("Model step", "step"),
+    Page("KV memory", "kv"),
+    Page("Hardware", "hardware"),
+)
 SHARED = ("model", "hardware", "hardware_2", "roof", "batch", "context")
 NONE = "none"
 BATCHES = tuple(2**k for k in range(13))
@@ -27,27 +54,28 @@ def main() -> None:
     """Draw the dashboard once; Streamlit calls this for every change."""
     st.set_page_config(page_title="roofline", layout="wide")
     with kit.guarded():
-        modules = page_modules()
         warnings = st.empty()
         selection = shared_selection()
         pages = [
-            st.Page(partial(_draw, module, selection), title=module.TITLE, url_path=module.PATH, default=at == 0)
-            for at, module in enumerate(modules)
+            st.Page(partial(page.draw, selection), title=page.title, url_path=page.path, default=page is PAGES[0])
+            for page in PAGES
         ]
         st.navigation(pages).run()
-        _tell(warnings, [*refusals(), *_unknown(modules)])
+        _tell(warnings, [*refusals(), *_unknown()])
+    warm()
 
 
 @cache
-def page_modules() -> tuple[Any, ...]:
-    """The modules of the pages."""
-    names = [f"roofline.dashboard.page_{name}" for name in PAGES]
-    return tuple(import_module(name) for name in names if find_spec(name))
+def warm() -> None:
+    """Import what the pages need, once in a server and beside whatever else it does."""
 
+    def imports() -> None:
+        PAGES[0].module()
+        import_module("pandas")  # which Streamlit imports with the first table
+        for page in PAGES:
+            page.module()
 
-def _draw(module: Any, selection: Selection) -> None:
-    with kit.guarded():
-        module.page(selection)
+    Thread(target=imports, daemon=True).start()
 
 
 def shared_selection() -> Selection:
@@ -89,10 +117,9 @@ def roof_names(chips: tuple[str, ...]) -> tuple[str, ...]:
     return (ALL_ROOFS, *(name for name in own[0] if all(name in other for other in own)))
 
 
-def _unknown(modules: tuple[Any, ...]) -> list[str]:
+def _unknown() -> list[str]:
     """Parameters of the address that no page has."""
-    known = {*SHARED, *(name for module in modules for name in module.PARAMETERS)}
-    strange = [shorten(name) for name in st.query_params if name not in known]
+    strange = [shorten(name) for name in st.query_params if name not in PARAMETERS]
     return [f"{escape(repr(name))} in the address is not a parameter of this page and is ignored" for name in strange]
 
 

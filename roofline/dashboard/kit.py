@@ -7,6 +7,7 @@ import secrets
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import streamlit as st
 
 from roofline import tables
 from roofline.answer import Answer, Column
-from roofline.dashboard.controls import escape, help_text
+from roofline.dashboard.controls import choice, escape, help_text
 from roofline.errors import RooflineError
 from roofline.units import number
 
@@ -29,6 +30,32 @@ MIME = {
     "tex": "application/x-tex",
 }
 Figure = Callable[[], Any]  # makes a matplotlib figure
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a page that may be closed: what is not seen is neither computed nor sent to the browser.
+
+    Controls stand in it always, by `with part.box`: Streamlit forgets what is not drawn.
+    """
+
+    box: Any
+
+    def show(self, content: Callable[[], Any]) -> None:
+        """Make the content if the part is open."""
+        if self.box.open:
+            with self.box, guarded():
+                content()
+
+
+def views(*titles: str) -> tuple[Part, ...]:
+    """Parts of a page of which one is open at a time; the address holds which (`view`)."""
+    return tuple(map(Part, choice("view", titles, titles[0]).tabs()))
+
+
+def folded(title: str, name: str, content: Callable[[], Any]) -> None:
+    """A part behind a heading, closed at first; name: unique in the page."""
+    Part(st.expander(title, key=f"_{name}", on_change="rerun")).show(content)
 
 
 def chart(
@@ -101,18 +128,21 @@ def downloads(name: str, answer: Answer, figure: Figure | None = None) -> None:
     if answer.rows:
         forms["csv"] = lambda: tables.csv_text(answer)
     forms |= {"json": answer.to_json, "tex": lambda: tables.latex(answer)}
-    st.markdown("**Download**")
-    row = st.container(horizontal=True)
-    for suffix, made in forms.items():
-        label = {"tex": "LaTeX"}.get(suffix, suffix.upper())
-        row.download_button(
-            label,
-            made,
-            file_name=f"roofline-{name}.{suffix}",
-            mime=MIME[suffix],
-            key=f"_download_{name}_{suffix}",
-            on_click="ignore",
-        )
+    names = {suffix: {"tex": "LaTeX"}.get(suffix, suffix.upper()) for suffix in forms}
+
+    def buttons() -> None:
+        row = st.container(horizontal=True)
+        for suffix, made in forms.items():
+            row.download_button(
+                names[suffix],
+                made,
+                file_name=f"roofline-{name}.{suffix}",
+                mime=MIME[suffix],
+                key=f"_download_{name}_{suffix}",
+                on_click="ignore",
+            )
+
+    folded(f"Download: {', '.join(names.values())}", f"download_{name}", buttons)
 
 
 def _drawn(figure: Figure, suffix: str) -> Callable[[], bytes]:
@@ -124,11 +154,14 @@ def _drawn(figure: Figure, suffix: str) -> Callable[[], bytes]:
     return made
 
 
-def reproduce(python: str, cli: str) -> None:
+def reproduce(name: str, python: str, cli: str) -> None:
     """The Python and the command lines that give the same answer; `call_lines` writes both."""
-    with st.expander("The same in Python and on the command line"):
+
+    def lines() -> None:
         st.code(python, language="python")
         st.code(cli, language="bash")
+
+    folded("The same in Python and on the command line", f"lines_{name}", lines)
 
 
 def call_lines(
@@ -197,12 +230,14 @@ def guarded() -> Iterator[None]:
 
 __all__ = [
     "ZOOM",
+    "Part",
     "call_lines",
     "chart",
     "downloads",
     "error",
     "escape",
     "explain",
+    "folded",
     "footer",
     "guarded",
     "help_text",
@@ -210,4 +245,5 @@ __all__ = [
     "reproduce",
     "table",
     "together",
+    "views",
 ]

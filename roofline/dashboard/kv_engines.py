@@ -75,8 +75,8 @@ def _least(model: str, hardware: str, engine: str, degrees: tuple[int, ...], **o
     return min((row["tp"] for row in rows if row["starts"]), default=None)
 
 
-def capacity(selection: Selection) -> None:
-    """What one rank of the chosen accelerator holds of the chosen model, by engine."""
+def controls(selection: Selection) -> dict[str, Any]:
+    """The options of `roofline.kv_capacity` that the page chooses."""
     st.markdown(
         f"`{selection.model}` on `{selection.chip}`, requests of {number(selection.context)} tokens: "
         "model, accelerator and context are those of the sidebar. All numbers are those of one rank."
@@ -85,9 +85,13 @@ def capacity(selection: Selection) -> None:
     offered = _tensor_degrees(selection.model)
     tp = steps("tp", offered, max(n for n in offered if n <= USUAL)).show(left) if len(offered) > 1 else 1
     options: dict[str, Any] = {"tp": int(tp), "kv_dtype": choice("kv_dtype", KV_DTYPES, "auto").show(middle)}
-    options["utilization"] = slider("utilization", 0.5, 1.0, 0.9, 0.01).show(right)
+    return options | {"utilization": slider("utilization", 0.5, 1.0, 0.9, 0.01).show(right)}
+
+
+def capacity(selection: Selection, options: dict[str, Any]) -> None:
+    """What one rank of the chosen accelerator holds of the chosen model, by engine."""
     found = _by_engine(selection.model, selection.chip, max_model_len=selection.context, **options)
-    _missing(found, offered)
+    _missing(found, _tensor_degrees(selection.model))
     kit.table(found, engine=st.column_config.TextColumn(pinned=True))
     kit.notes(found)
     kit.downloads("kv-capacity", found)
@@ -96,7 +100,7 @@ def capacity(selection: Selection) -> None:
         st.subheader("Requests by their length")
         kit.chart(curve_spec(curve, selection.context), "kv_curve", curve_alt(curve))
         kit.downloads("kv-concurrency", curve, lambda: _figure(curve))
-    kit.reproduce(*_lines(selection, options))
+    kit.reproduce("kv-capacity", *_lines(selection, options))
 
 
 def _missing(found: Answer, offered: tuple[int, ...]) -> None:

@@ -21,7 +21,6 @@ from roofline.dashboard.live_charts import Chart, crossover_live_chart
 from roofline.dashboard.selection import Selection
 from roofline.errors import RooflineError
 
-TITLE, PATH = "MHA or MQA mode", "crossover"
 PARAMETERS = (
     "phase",
     "between",
@@ -41,6 +40,7 @@ SUBJECTS = ("modes", "indexer", "dense")
 USUAL = {"tp": (1,), "rate_ratio": 1.0, "gather": "none", "skip": True, "between": "modes", "phase": "oneshot"}
 RATIO = slider("rate_ratio", 0.1, 2.0, 1.0, 0.01)
 RATIOS = (0.1, 0.2, 0.5, 1.0, 2.0)  # at which the axes are made to hold every crossing
+DERIVATION = "Derivation: the equation with numbers put in, its roots, the rejected ones"
 OWN_HEADS = 0  # kernel_heads that stands for "as many as the rank has"
 TOPK = {"model": None, "none": 0}  # words that stand for no number of keys
 Asked = tuple[tuple[str, Any], ...]
@@ -48,7 +48,6 @@ Asked = tuple[tuple[str, Any], ...]
 
 def page(selection: Selection) -> None:
     """Curves of both modes with their crossings, table, derivation."""
-    st.title("MHA or MQA mode")
     st.markdown("MHA mode (naive, compute friendly) expands the cache to every head; MQA mode (absorbed, data-movement "
                 "friendly) reads the shared latent row. Which one is cheaper?")  # fmt: skip
     top = st.container()
@@ -68,11 +67,10 @@ def page(selection: Selection) -> None:
         st.caption(escape(chart["title"]))
     kit.table(found)
     kit.notes(found, besides=LEFT_OUT[options["between"]])
-    with st.expander("Derivation: the equation with numbers put in, its roots, the rejected ones"):
-        kit.explain(found)
+    kit.folded(DERIVATION, "explain_crossover", lambda: kit.explain(found))
     drawn = {"model": selection.model, "hardware": chip, "roof": roof, "unknown": unknown, **options}
     kit.downloads("crossover", found, lambda: figure("crossover", **drawn))
-    kit.reproduce(*_lines(selection.model, chip, roof, unknown, options))
+    kit.reproduce("crossover", *_lines(selection.model, chip, roof, unknown, options))
     kit.footer(*footer)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,12 +16,11 @@ from roofline.answers import hardware as answers
 from roofline.answers.common import chosen
 from roofline.answers.hardware_table import choices, hardware_compare, hardware_table
 from roofline.dashboard import kit
-from roofline.dashboard.controls import choice, several, text, views
+from roofline.dashboard.controls import choice, several, text
 from roofline.dashboard.ridge_chart import ridge_alt, ridge_spec
 from roofline.dashboard.selection import Selection
 from roofline.dashboard.uploads import uploaded
 
-TITLE, PATH = "Hardware", "hardware"
 PARAMETERS = ("precision", "table_roof", "vendor", "search", "part", "first", "second", "view")
 VIEWS = ("All parts", "One part in full", "Two compared")
 USUAL = {"precision": "bf16", "roof": "datasheet", "vendor": (), "search": ""}
@@ -43,16 +42,17 @@ class Own(NamedTuple):
 
 def page(selection: Selection) -> None:
     """The table with its filters, the ridge chart, one part in full, two side by side."""
-    st.title(TITLE)
     own = _own()
     asked = _asked(own)
-    every, one, two = views(*VIEWS)
-    with every, kit.guarded():
-        _table(asked, own)
-    with one, kit.guarded():
-        _one(selection, own)
-    with two, kit.guarded():
-        _two(selection, own)
+    known = _named(own)
+    every, one, two = kit.views(*VIEWS)
+    every.show(lambda: _table(asked, own))
+    with one.box:
+        name = choice("part", tuple(known), selection.chip).show()
+    one.show(lambda: _one(known[name], own))
+    with two.box:
+        pair = [known[which] for which in _pair_of(selection, tuple(known))]
+    two.show(lambda: _two(pair, own))
     kit.footer(f"{asked['roof']} at {asked['precision']}", OMITS)
 
 
@@ -122,7 +122,7 @@ def _table(asked: Mapping[str, Any], own: Own) -> None:
         st.info("None of these parts has such a roof with sourced numbers.", icon=":material/info:")
     kit.downloads("hardware", found, (lambda: _figure(found)) if found["with_ridge"] else None)
     shown = {**asked, "vendor": list(asked["vendor"])}
-    kit.reproduce(*_lines(own, "hardware_table", "hardware table", **shown))
+    kit.reproduce("hardware", *_lines(own, "hardware_table", "hardware table", **shown))
 
 
 def _lines(own: Own, function: str, command: str, *args: str, explain: bool | None = None, **options: Any) -> Any:
@@ -162,34 +162,40 @@ def _named(own: Own) -> dict[str, str | Accelerator]:
     return {**known, **{part.id: part for part in own.parts}}
 
 
-def _one(selection: Selection, own: Own) -> None:
+def _one(part: str | Accelerator, own: Own) -> None:
     """One part in full: every roof, every flag, the source of every number."""
-    known = _named(own)
-    name = choice("part", tuple(known), selection.chip).show()
-    found = _part(known[name])
+    found = _part(part)
     kit.table(found, source=st.column_config.LinkColumn(display_text=LINK))
     kit.notes(found)
-    with st.expander("The source of every number"):
-        lines = {key: [str(line[key]) if line[key] else None for line in found["sources"]] for key in SOURCE}
-        link = {"url": st.column_config.LinkColumn(width="large")}
-        table = pa.table(lines)
-        st.dataframe(table, hide_index=True, placeholder="-", column_config=link, alt=f"Sources of {found['name']}")
+    kit.folded("The source of every number", "sources", lambda: _sources(found))
     kit.downloads("hardware-part", found)
-    brought = own if isinstance(known[name], Accelerator) else Own()
-    kit.reproduce(*_lines(brought, "hardware", "hardware show", name, explain=True))
+    brought = own if isinstance(part, Accelerator) else Own()
+    kit.reproduce("hardware-part", *_lines(brought, "hardware", "hardware show", _id(part), explain=True))
 
 
-def _two(selection: Selection, own: Own) -> None:
-    """Two parts side by side."""
-    known = _named(own)
-    ids = tuple(known)
+def _sources(found: Answer) -> None:
+    lines = {key: [str(line[key]) if line[key] else None for line in found["sources"]] for key in SOURCE}
+    link = {"url": st.column_config.LinkColumn(width="large")}
+    table = pa.table(lines)
+    st.dataframe(table, hide_index=True, placeholder="-", column_config=link, alt=f"Sources of {found['name']}")
+
+
+def _id(part: str | Accelerator) -> str:
+    return part if isinstance(part, str) else part.id
+
+
+def _pair_of(selection: Selection, ids: tuple[str, ...]) -> tuple[str, str]:
+    """The ids of the parts to compare; at first those of the sidebar."""
     left, right = st.columns(2)
     other = selection.hardware[1] if len(selection.hardware) > 1 else next(i for i in ids if i != selection.chip)
-    first = choice("first", ids, selection.chip).show(left)
-    second = choice("second", ids, other).show(right)
-    found = _pair(known[first], known[second])
+    return choice("first", ids, selection.chip).show(left), choice("second", ids, other).show(right)
+
+
+def _two(pair: Sequence[str | Accelerator], own: Own) -> None:
+    """Two parts side by side."""
+    found = _pair(*pair)
     kit.table(found, quantity=st.column_config.TextColumn(pinned=True))
     kit.notes(found)
     kit.downloads("hardware-compare", found)
-    brought = own if {first, second} & {part.id for part in own.parts} else Own()
-    kit.reproduce(*_lines(brought, "hardware_compare", "hardware compare", first, second))
+    brought = own if any(isinstance(part, Accelerator) for part in pair) else Own()
+    kit.reproduce("hardware-compare", *_lines(brought, "hardware_compare", "hardware compare", *map(_id, pair)))

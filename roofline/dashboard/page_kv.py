@@ -13,7 +13,7 @@ from roofline.answer import Answer, Column
 from roofline.answers.kv import kv_pages
 from roofline.answers.kv_capacity import OMITS as CAPACITY_OMITS
 from roofline.dashboard import kit, kv_engines
-from roofline.dashboard.controls import choice, slider, steps, views
+from roofline.dashboard.controls import choice, slider, steps
 from roofline.dashboard.kv_charts import ROWS, grid_alt, grid_spec, sweep_alt, sweep_spec
 from roofline.dashboard.kv_requests import START, requests
 from roofline.dashboard.selection import Selection
@@ -21,7 +21,6 @@ from roofline.errors import BadValue
 from roofline.memory.presets import PAGE_SIZES
 from roofline.units import number, parse
 
-TITLE, PATH = "KV memory", "kv"
 PARAMETERS = ("lengths", *START, *kv_engines.PARAMETERS, "view")
 VIEWS = ("Pages", "Page size", "Capacity by engine")
 OMITS = "Pages: page tables, scattered reads and scheduling are not counted. Engines:"
@@ -34,18 +33,18 @@ MIB = 2**20  # pools are binary, and so is what is held of them
 
 def page(selection: Selection) -> None:
     """The paged-KV account of an editable list of requests, then capacity by engine."""
-    st.title(TITLE)
     st.markdown(
         "A server either reserves the longest possible cache for every request, or hands out pages as a request grows. "
         "Change the list and the sizes to see what each way leaves empty."
     )
     lengths = requests()
     asked = _controls(selection)
-    pages, sizes, engines = views(*VIEWS)
-    with kit.guarded():
-        _pages(lengths, asked, pages, sizes)
-    with engines, kit.guarded():
-        kv_engines.capacity(selection)
+    pages, sizes, engines = kit.views(*VIEWS)
+    pages.show(lambda: _pages(lengths, asked))
+    sizes.show(lambda: _sizes(lengths, asked))
+    with engines.box:
+        options = kv_engines.controls(selection)
+    engines.show(lambda: kv_engines.capacity(selection, options))
     kit.footer("none: sizes and counts need no rates", f"{OMITS} {CAPACITY_OMITS}")
 
 
@@ -79,20 +78,23 @@ def _answer(lengths: tuple[int, ...], **options: Any) -> Answer:
     return replace(found, columns=plain)
 
 
-def _pages(lengths: tuple[int, ...], chosen: Mapping[str, Any], pages: Any, sizes: Any) -> None:
-    """The account and its grid, and the sweep over page sizes, each in its place."""
-    with pages:
-        found, asked = _account(lengths, dict(chosen))
-        _headline(found)
-        _grid(found)
-        with st.expander("Rules and exercises"):
-            kit.explain(found)
-        kit.reproduce(*_lines(lengths, asked))
-    with sizes:
-        swept = _answer(lengths, **{**asked, "page_size": PAGE_SIZES})
-        kit.chart(sweep_spec(swept, found), "kv_sweep", sweep_alt(swept))
-        kit.table(swept)
-        kit.downloads("kv-page-sizes", swept, lambda: _figure("waste", swept))
+def _pages(lengths: tuple[int, ...], chosen: Mapping[str, Any]) -> None:
+    """The account and its grid."""
+    found, asked = _account(lengths, dict(chosen))
+    _headline(found)
+    _grid(found)
+    kit.folded("Rules and exercises", "explain_kv", lambda: kit.explain(found))
+    kit.reproduce("kv", *_lines(lengths, asked, asked["page_size"]))
+
+
+def _sizes(lengths: tuple[int, ...], chosen: Mapping[str, Any]) -> None:
+    """The same over all page sizes."""
+    found, asked = _account(lengths, dict(chosen))
+    swept = _answer(lengths, **{**asked, "page_size": PAGE_SIZES})
+    kit.chart(sweep_spec(swept, found), "kv_sweep", sweep_alt(swept))
+    kit.table(swept)
+    kit.downloads("kv-page-sizes", swept, lambda: _figure("waste", swept))
+    kit.reproduce("kv-page-sizes", *_lines(lengths, asked, list(PAGE_SIZES), told="all"))
 
 
 def _grid(found: Answer) -> None:
@@ -143,19 +145,15 @@ def _figure(kind: str, answer: Answer) -> Any:
         return draw(answer.document).figure
 
 
-def _lines(lengths: Sequence[int], asked: Mapping[str, Any]) -> tuple[str, str]:
-    """The calls of the account and of the sweep, in Python and on the command line, which spell sizes, the prefix and
-    all page sizes differently."""
+def _lines(lengths: Sequence[int], asked: Mapping[str, Any], size: Any, told: str = "") -> tuple[str, str]:
+    """The call of an account in Python and on the command line, which spell sizes, the prefix and all page sizes
+    (`told`) differently."""
     sizes = {"pool": "pool_bytes", "bytes_per_token": "bytes_per_token"}
     python: dict[str, Any] = {sizes.get(k, k): int(parse(v, "B", k)) if k in sizes else v for k, v in asked.items()}
     command = dict(asked)
     if "shared_prefix" in asked:
         command["shared_prefix"] = "{}:{}".format(*asked["shared_prefix"])
-    pairs = []
-    for size, told in ((asked["page_size"], asked["page_size"]), (list(PAGE_SIZES), "all")):
-        call = kit.call_lines("kv_pages", list(lengths), **{**python, "page_size": size})[0]
-        line = {**command, "page_size": told}
-        pairs.append(
-            (call, kit.call_lines("kv_pages", list(lengths), command="kv pages", named=("lengths",), **line)[1])
-        )
-    return kit.together(pairs)
+    call, _ = kit.call_lines("kv_pages", list(lengths), **{**python, "page_size": size})
+    line = {**command, "page_size": told or size}
+    _, words = kit.call_lines("kv_pages", list(lengths), command="kv pages", named=("lengths",), **line)
+    return call, words

@@ -11,8 +11,7 @@ from typing import Any
 import streamlit as st
 
 from roofline.answer import Answer, Section
-from roofline.answers.plot import plot
-from roofline.answers.put_in_kernel import roof_steps, work_steps
+from roofline.answers.plotted_step import step_data
 from roofline.answers.step import step
 from roofline.answers.step_report import OMITS
 from roofline.dashboard import charts, kit, step_controls
@@ -22,7 +21,6 @@ from roofline.dashboard.selection import ALL_ROOFS, Selection
 from roofline.dashboard.step_controls import workload_and_deployment
 from roofline.units import show
 
-TITLE, PATH = "Roofline", "roofline"
 PARAMETERS = (*step_controls.PARAMETERS, "kernel")
 DEFAULTS = {name: given.default for name, given in signature(step).parameters.items()}  # of the library
 CHART, NOTHING = "roofline_chart", "none"
@@ -33,7 +31,6 @@ HOW = "Click a point of the chart, or choose a kernel here, for its formulas wit
 
 def page(selection: Selection) -> None:
     """Chart, what was clicked on, table, downloads."""
-    st.title(TITLE)
     options = workload_and_deployment(known_model(selection.model))
     with kit.guarded():
         _answered(selection, options)
@@ -43,7 +40,7 @@ def page(selection: Selection) -> None:
 
 @lru_cache(maxsize=128)
 def _found(name: str, hardware: tuple[str, ...], **options: Any) -> Answer:
-    return plot("step", model=known_model(name), hardware=hardware, color="bound", **options)
+    return step_data(known_model(name), hardware, color="bound", **options)
 
 
 def _answered(selection: Selection, options: Mapping[str, Any]) -> None:
@@ -64,7 +61,9 @@ def _answered(selection: Selection, options: Mapping[str, Any]) -> None:
     kit.downloads("roofline", derived, lambda: _figure(found))
     chips = selection.chip if len(selection.hardware) == 1 else list(selection.hardware)
     asked |= {"hardware": chips, "color": "bound"}
-    kit.reproduce(*kit.call_lines("plot", "step", named=("",), defaults=DEFAULTS, model=selection.model, **asked))
+    kit.reproduce(
+        "roofline", *kit.call_lines("plot", "step", named=("",), defaults=DEFAULTS, model=selection.model, **asked)
+    )
 
 
 def _clicked() -> None:
@@ -89,6 +88,10 @@ def _kernel(found: Answer) -> str:
 
 def _explanation(found: Answer, name: str) -> tuple[Section, ...]:
     """Each way in which the kernel runs, and what each accelerator makes of it."""
+    if name == NOTHING:
+        return ()
+    from roofline.answers.put_in_kernel import roof_steps, work_steps  # symbolic: not needed before a kernel is chosen
+
     told: dict[Section, list[Section]] = {}
     for row in found.rows:
         if row["name"] == name:

@@ -16,7 +16,6 @@ from roofline.answers.step_fit import larger_that_fit
 from roofline.answers.step_map import BATCHES, LENGTHS, step_map
 from roofline.answers.step_report import OMITS
 from roofline.dashboard import kit, step_controls
-from roofline.dashboard.controls import views
 from roofline.dashboard.frame import known_model
 from roofline.dashboard.selection import Selection
 from roofline.dashboard.step_charts import bars, bars_alt, helping, helping_alt, map_alt, map_data, map_spec
@@ -26,7 +25,6 @@ from roofline.models import Model, load_model
 from roofline.plan import Deployment
 from roofline.units import number, show
 
-TITLE, PATH = "Model step", "step"
 PARAMETERS = (*step_controls.PARAMETERS, "view")
 VIEWS = ("Ledger", "What would help", "Batch and length")
 # of the library, so that what the page starts with is written out where it differs
@@ -38,7 +36,6 @@ PHASES = {"decode": "", "oneshot": "", "chunked": "", "mixed": " of the decode p
 
 def page(selection: Selection) -> None:
     """The ledger of a step, its bounds, what would help, and the bound over batch and length."""
-    st.title(TITLE)
     with st.expander("A model of your own: upload its config.json"):
         own = uploaded("model", "config.json", ["json"], load_model, "The configuration as the Hugging Face hub has it")
     if own is not None:
@@ -85,24 +82,15 @@ def _answered(selection: Selection, model: Model, options: dict[str, Any]) -> No
     kit.chart(bars(found), "step_bars", bars_alt(found))
     if len(selection.hardware) > 1:
         _side_by_side(selection, model, asked | roof)
-    ledger, helping, mapping = views(*VIEWS)
-    with ledger:
-        kit.table(found)
-        kit.notes(found, besides=OMITS)
-        kit.downloads("step", found, lambda: _figure("ledger", found))
-        with st.expander("Formulas' inputs, rates and sums"):
-            kit.explain(found)
-    with helping:
-        _help(found)
-    with mapping:
-        mapped, cells = _map(model, selection.chip, **options, **roof)
-        _heat_map(mapped, cells, asked)
-        kit.downloads("step-map", mapped, lambda: _figure("step_map", mapped))
+    ledger, helping, mapping = kit.views(*VIEWS)
+    ledger.show(lambda: _ledger(found))
+    helping.show(lambda: _help(found))
+    mapping.show(lambda: _heat_map(*_map(model, selection.chip, **options, **roof), asked))
     name = selection.model if model is known_model(selection.model) else "config.json"
     lines = kit.call_lines(
         "step", name, selection.chip, named=("model", "hardware"), defaults=DEFAULTS, **asked, **roof
     )
-    kit.reproduce(*lines)
+    kit.reproduce("step", *lines)
 
 
 def _headline(found: Answer) -> None:
@@ -159,6 +147,14 @@ def _side_by_side(selection: Selection, model: Model, asked: dict[str, Any]) -> 
     kit.table(_compare(model, selection.hardware, spread, **rest))
 
 
+def _ledger(found: Answer) -> None:
+    """Every kernel in figures."""
+    kit.table(found)
+    kit.notes(found, besides=OMITS)
+    kit.downloads("step", found, lambda: _figure("ledger", found))
+    kit.folded("Formulas' inputs, rates and sums", "explain_step", lambda: kit.explain(found))
+
+
 def _help(found: Answer) -> None:
     """Elasticities: how much less time one percent more of a rate gives."""
     kit.chart(helping(found), "step_help", helping_alt(found))
@@ -182,6 +178,7 @@ def _heat_map(mapped: Answer, cells: pa.Table, asked: dict[str, Any]) -> None:
     letters = ", ".join(dict.fromkeys(f"{row['letter']} {row['bound']}" for row in mapped.rows))
     told = f"Bound by {letters}; pale and in brackets: does not fit; framed: the step above. "
     st.caption(told + f"A click on a cell sets batch and {along}.")
+    kit.downloads("step-map", mapped, lambda: _figure("step_map", mapped))
 
 
 def _picked() -> None:

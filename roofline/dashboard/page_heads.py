@@ -19,7 +19,6 @@ from roofline.dashboard.live import live_slider
 from roofline.dashboard.live_charts import Chart, heads_live_chart
 from roofline.dashboard.selection import Selection
 
-TITLE, PATH = "Head count", "heads"
 PARAMETERS = ("heads", "latent", "rope", "w_kv", "kv_row_bytes", "q_len", "explain")
 FROM_WIDTH = 0  # kv_row_bytes that stands for "as w_kv gives it"
 HEADS = slider("heads", 1, 256, 64)
@@ -30,7 +29,6 @@ Shape = tuple[tuple[str, Any], ...]
 
 def page(selection: Selection) -> None:
     """Chart, derivation with numbers, table of all accelerators."""
-    st.title("Head count")
     st.markdown(
         "MQA-mode decode over a long context: intensity grows with the head count, and meets the ridge of a chip."
     )
@@ -46,7 +44,7 @@ def page(selection: Selection) -> None:
     kit.notes(every, besides=OMITS)
     options = {**dict(shape), "roof": roof or (), "hardware": list(selection.hardware)}
     kit.downloads("heads", every, lambda: figure("heads", **options))
-    kit.reproduce(*kit.call_lines("chips", asked, named=("heads",), defaults=USUAL, roof=roof, **dict(shape)))
+    kit.reproduce("heads", *kit.call_lines("chips", asked, named=("heads",), defaults=USUAL, roof=roof, **dict(shape)))
     kit.footer(roof or "every roof that a part has", OMITS)
 
 
