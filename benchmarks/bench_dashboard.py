@@ -47,16 +47,13 @@ MOVES = {
 PAINTED = """(chart) => {
   const app = document.querySelector('[data-testid="stApp"]');
   window.painted = null;
-  let began = null, last = null, ran = false;
+  let began = null, last = null;
   document.addEventListener('keydown', (e) => { began = e.timeStamp; }, { capture: true, once: true });
   const drawn = new MutationObserver(() => { if (began !== null) last = performance.now(); });
   drawn.observe(chart, { subtree: true, childList: true, attributes: true });
-  const state = new MutationObserver(() => { ran = ran || began !== null; });
-  state.observe(app, { attributes: true, attributeFilter: ['data-test-script-state'] });
   const frame = () => {
-    if (ran && app.dataset.testScriptState === 'notRunning' && last !== null && performance.now() - last > 200) {
+    if (last !== null && app.dataset.testScriptState === 'notRunning' && performance.now() - last > 200) {
       drawn.disconnect();
-      state.disconnect();
       window.painted = last - began;
     } else requestAnimationFrame(frame);
   };
@@ -82,7 +79,7 @@ def painted(tab: real.Tab, page: str) -> list[float]:
     for round_ in range(3 * ROUNDS):
         tab.page.locator(move.chart).first.evaluate(PAINTED)
         tab.page.keyboard.press(move.press[round_ % 2])
-        with suppress(TimeoutError):  # a press that Streamlit takes together with the one before paints nothing new
+        with suppress(TimeoutError):  # a press that paints nothing new is told below
             tab.page.wait_for_function("window.painted !== null", timeout=4000)
             found.append(tab.page.evaluate("window.painted"))
         if len(found) == ROUNDS + 2:

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,16 +44,15 @@ SETTLED = """() => {
   window.stillSince = still ? window.stillSince ?? performance.now() : undefined;
   return still && performance.now() - window.stillSince > 100;
 }"""
-WATCH = """() => {
-  const app = document.querySelector('[data-testid="stApp"]');
-  window.ran = false;
-  new MutationObserver((changes, watch) => {  // a short run may begin and end between two calls
-    const seen = [app.dataset.testScriptState, ...changes.map((c) => c.oldValue)];
-    if (seen.includes('running')) { window.ran = true; watch.disconnect(); }
-  }).observe(app, { attributes: true, attributeOldValue: true, attributeFilter: ['data-test-script-state'] });
-}"""
 # Streamlit's page, opened by a deep link to a sub-page, first asks for these beside that page, then at the root.
 STREAMLIT_404 = ("_stcore/health", "_stcore/host-config")
+
+
+def finished(message: Any) -> bool:
+    """Whether a message of the server tells that it has run the page."""
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+    return isinstance(message, bytes) and ForwardMsg.FromString(message).WhichOneof("type") == "script_finished"
 
 
 def missing() -> str:
@@ -137,6 +136,7 @@ class Tab:
 
     page: Any
     server: Server
+    sockets: list[Any] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
 
@@ -154,20 +154,14 @@ class Tab:
         self.page.wait_for_function(SETTLED, timeout=90_000)
         return self
 
-    def watch(self) -> None:
-        """From now on notice when the server runs the page."""
-        self.page.evaluate(WATCH)
+    def rerun(self, act: Callable[[], Any]) -> Tab:
+        """Do something that makes the server run the page, and wait until it has.
 
-    def ran(self) -> Tab:
-        """Wait until the server has run the page since `watch`."""
-        self.page.wait_for_function("window.ran", timeout=90_000)
+        The page itself does not tell: a run may be over before the browser has drawn that it began.
+        """
+        with self.sockets[-1].expect_event("framereceived", finished, timeout=90_000):
+            act()
         return self.settled()
-
-    def rerun(self, act: Any) -> Tab:
-        """Do something that makes the server run the page, and wait until it has."""
-        self.watch()
-        act()
-        return self.ran()
 
     def whole(self) -> None:
         """Make the window as high as the page, so that all of it is drawn."""
@@ -215,8 +209,18 @@ class Tab:
         """The handle of a Streamlit slider, by its key."""
         return self.page.locator(f".st-key-{key} input[type=range]").first
 
-    def text(self) -> str:
-        return str(self.page.locator('[data-testid="stMain"]').inner_text())
+    def says(self, text: str) -> None:
+        """Wait until the page shows a text."""
+        self.page.locator('[data-testid="stMain"]').get_by_text(text).first.wait_for()
+
+    def linked(self, *parameters: str) -> None:
+        """Wait until the address holds these, such as batch=128; without any, until it holds none."""
+
+        def holds(url: str) -> bool:
+            given = urlsplit(url).query.split("&")
+            return set(parameters) <= set(given) if parameters else given == [""]
+
+        self.page.wait_for_url(holds)
 
     def query(self) -> str:
         return urlsplit(self.page.url).query
@@ -241,6 +245,7 @@ def tab(chromium: Any, server: Server, width: int = 1280, height: int = 900, the
         if host not in ("127.0.0.1", "localhost", None):
             made.outside.append(request.url)
 
+    made.page.on("websocket", lambda socket: made.sockets.append(socket))
     made.page.on("console", said)
     made.page.on("pageerror", lambda error: made.complaints.append(str(error)))
     made.page.on("request", asked)

@@ -178,7 +178,7 @@ def test_prefill_asks_for_a_prompt_and_tells_the_first_token() -> None:
     at = open_page("page_step", None, phase="oneshot", q_len=8192)
     found = roofline.step("llama-3.1-8b", "h100-sxm", phase="oneshot", batch=64, q_len=8192)
     assert metrics(at)["TTFT at least"] == show(found["ttft_s"], "s")
-    assert "prompt" in " ".join(s.value for s in at.subheader)
+    assert "prompt" in " ".join(s.value for s in at.header)
 
 
 def test_what_has_no_answer_is_said_in_place() -> None:

@@ -97,7 +97,7 @@ def capacity(selection: Selection, options: dict[str, Any]) -> None:
     kit.downloads("kv-capacity", found)
     curve = _curve(selection.model, selection.chip, **options)
     if any(value for line in curve["lines"] for value in line["concurrency"]):
-        st.subheader("Requests by their length")
+        st.header("Requests by their length")
         kit.chart(curve_spec(curve, selection.context), "kv_curve", curve_alt(curve))
         kit.downloads("kv-concurrency", curve, lambda: _figure(curve))
     kit.reproduce("kv-capacity", *_lines(selection, options))

@@ -28,7 +28,7 @@ EXPECTED = f"1 to {MOST} whole numbers from 1 to {LARGEST:,}, separated by comma
 
 def requests() -> tuple[int, ...]:
     """The editable list [tokens]."""
-    st.subheader("Requests")
+    st.header("Requests")
     row = st.container(horizontal=True)
     for name, preset in PRESETS.items():
         row.button(name, key=f"_preset_{name}", on_click=_use, args=(name,), help=preset.shows)

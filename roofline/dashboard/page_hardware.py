@@ -115,7 +115,7 @@ def _table(asked: Mapping[str, Any], own: Own) -> None:
     link = st.column_config.LinkColumn(display_text=LINK, width="medium")
     kit.table(found, height=420, hardware=st.column_config.TextColumn(pinned=True), source=link)
     kit.notes(found)
-    st.subheader("Ridge points")
+    st.header("Ridge points")
     if found["with_ridge"]:
         kit.chart(ridge_spec(found), "ridges", ridge_alt(found))
     else:

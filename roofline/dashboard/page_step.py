@@ -78,7 +78,7 @@ def _answered(selection: Selection, model: Model, options: dict[str, Any]) -> No
     _headline(found)
     if found["fits"] is False:
         _too_large(found, _larger(model, selection.chip, **asked))
-    st.subheader("Where the step goes")
+    st.header("Where the step goes")
     kit.chart(bars(found), "step_bars", bars_alt(found))
     if len(selection.hardware) > 1:
         _side_by_side(selection, model, asked | roof)
@@ -143,7 +143,7 @@ def _side_by_side(selection: Selection, model: Model, asked: dict[str, Any]) -> 
     """The same step on both accelerators."""
     spread = tuple((name, asked[name]) for name in ("tp", "dp", "ep", "pp", "cp") if asked[name] != 1)
     rest = {name: value for name, value in asked.items() if name not in ("tp", "dp", "ep", "pp", "cp")}
-    st.subheader("Side by side")
+    st.header("Side by side")
     kit.table(_compare(model, selection.hardware, spread, **rest))
 
 
@@ -170,7 +170,7 @@ def _heat_map(mapped: Answer, cells: pa.Table, asked: dict[str, Any]) -> None:
     """The lower bound over batch and length: colour its time, letter what binds, pale where it does not fit."""
     along = mapped["along"]
     length = {"context": "context", "q_len": "prompt"}[along] + PHASES[asked["phase"]]
-    st.subheader(f"The bound over batch and {length}")
+    st.header(f"The bound over batch and {length}")
     here = [row["batch"] == asked["batch"] and row[along] == asked[along] for row in mapped.rows]
     visit = [st.session_state.get(VISIT, 0)] * len(here)
     cells = cells.append_column("here", pa.array(here)).append_column("visit", pa.array(visit))
