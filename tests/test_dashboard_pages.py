@@ -221,6 +221,7 @@ CASES = [
     ("gpt-oss-120b", "b200-sxm", {"tp": 4}),
     ("nemotron-h-56b", "h200-sxm", {"tp": 8}),
     ("kimi-k3", "b200-sxm", {"tp": 4, "pp": 2, "ep": 4}),
+    ("llama-3.1-8b", "h100-sxm", {"pp": 4, "micro_batches": 8}),
 ]
 
 

@@ -35,6 +35,7 @@ def larger_that_fit(
     ep: int = 1,
     pp: int = 1,
     cp: int = 1,
+    micro_batches: int = 1,
     kv_dtype: str = "auto",
     weight_dtype: str = "auto",
 ) -> list[Deployment]:
@@ -52,7 +53,7 @@ def larger_that_fit(
         return []
     found = with_weight_dtype(load_model(model) if isinstance(model, str) else model, weight_dtype)
     load = workload(phase, batch, q_len, context, drafts, prefill_batch, prefill_context, 0)
-    start, options = Deployment(tp, dp, ep, pp, cp), Options(kv_dtype, weight_dtype)
+    start, options = Deployment(tp, dp, ep, pp, cp, micro_batches), Options(kv_dtype, weight_dtype)
     capacity, held = part.visible_bytes, list[Deployment]()
     for ways in WAYS:
         if not held or start.pp > 1:

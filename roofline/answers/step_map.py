@@ -61,6 +61,7 @@ def step_map(
     ep: int = 1,
     pp: int = 1,
     cp: int = 1,
+    micro_batches: int = 1,
     kv_dtype: str = "auto",
     weight_dtype: str = "auto",
     mode: str | None = None,
@@ -82,7 +83,7 @@ def step_map(
     parts = chosen(hardware)
     if len(parts.parts) != 1:
         raise BadValue("hardware", ", ".join(p.id for p in parts.parts), "one part")
-    part, spread = parts.parts[0], Deployment(tp, dp, ep, pp, cp)
+    part, spread = parts.parts[0], Deployment(tp, dp, ep, pp, cp, micro_batches)
     own = {"q_len": q_len, "context": 0.0} | {along: axes[along][0]}
     load = workload(phase, 1, own["q_len"], own["context"] or 0, drafts, prefill_batch, prefill_context, 0)
     step = plan(found, load, spread, Options(kv_dtype, weight_dtype, mode=mode))

@@ -10,12 +10,14 @@ import streamlit as st
 
 from roofline.answers.step_map import degrees
 from roofline.dashboard.controls import choice, refuse, steps
+from roofline.dashboard.parameters import label
 from roofline.models import Model
 from roofline.plan import WEIGHT_DTYPES
 
 NAMES = ("tp", "dp", "ep")
-MORE = ("pp", "cp", "weight_dtype")  # rarely asked for
+MORE = ("pp", "cp", "micro_batches", "weight_dtype")  # rarely asked for
 USUAL = 16  # ranks that the experts of a model are spread over where nothing is chosen: two machines of eight
+IN_FLIGHT = tuple(2**k for k in range(7))
 ONLY = {
     "ep": "no routed experts, or one rank",
     "pp": "one layer",
@@ -47,10 +49,12 @@ def deployment(model: Model, *places: Any) -> dict[str, int]:
 def more_deployment(model: Model, chosen: dict[str, int], *places: Any) -> dict[str, Any]:
     """Pipeline and context parallel degree and the format of the weights, each control in its place; `chosen`: what
     `deployment` gave."""
-    pipeline, context, weights = places
+    pipeline, context, flight, weights = places
+    stages = _degree("pp", model, chosen, pipeline)
     return {
-        "pp": _degree("pp", model, chosen, pipeline),
+        "pp": stages,
         "cp": _degree("cp", model, chosen, context),
+        "micro_batches": _in_flight(stages, flight),
         "weight_dtype": choice("weight_dtype", WEIGHT_DTYPES, "auto").show(weights),
     }
 
@@ -61,7 +65,7 @@ def _degree(name: str, model: Model, chosen: dict[str, int], where: Any) -> int:
     offered, start = allowed(model, *spread)[name], usual(model)[name]
     if len(offered) > 1:
         start = max(n for n in offered if n <= max(start, offered[0]))
-        _follow(name, start)
+        follow(name, start)
         return int(steps(name, offered, start).show(where))
     only = offered[0] if offered else 1
     not_asked(name, str(only))
@@ -69,7 +73,16 @@ def _degree(name: str, model: Model, chosen: dict[str, int], where: Any) -> int:
     return only
 
 
-def _follow(name: str, start: int) -> None:
+def _in_flight(stages: int, where: Any) -> int:
+    """Batches in flight in the pipeline, where there is one."""
+    if stages > 1:
+        return int(steps("micro_batches", IN_FLIGHT, 1).show(where))
+    not_asked("micro_batches", "1", " without a pipeline")
+    where.caption(f"{label('micro_batches')}: 1, there is one stage")
+    return 1
+
+
+def follow(name: str, start: int) -> None:
     """Another model may start with another degree: a control that still stands at its start goes there too, since the
     address, which leaves starts out, would otherwise give another view."""
     starts = st.session_state.setdefault("_starts", {})

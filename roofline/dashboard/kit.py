@@ -17,7 +17,6 @@ from roofline import tables
 from roofline.answer import Answer, Column
 from roofline.dashboard.controls import choice, escape, help_text
 from roofline.errors import RooflineError
-from roofline.units import number
 
 LOG = logging.getLogger("roofline.dashboard")
 ZOOM = {"name": "zoom", "select": "interval", "bind": "scales"}
@@ -93,10 +92,11 @@ def table(answer: Answer, *, height: Any = "auto", alt: str = "", **columns: Any
 
 
 def _cells(column: Column, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """The cells of a column, of one kind: numbers where all are, else texts; None where a value is missing."""
+    """The cells of a column, of one kind: numbers where all are, by which a heading sorts, else texts; None where a
+    value is missing."""
     values = [row.get(column.key) for row in rows]
     told = [v for v in values if v is not None]
-    if column.show not in (None, number) or any(isinstance(v, bool) or not isinstance(v, (int, float)) for v in told):
+    if any(isinstance(v, bool) or not isinstance(v, (int, float)) for v in told):
         return [None if v is None else column.text(row) for v, row in zip(values, rows, strict=True)]
     if column.scale == 1 and all(isinstance(v, int) for v in told):
         return values  # counts, exact

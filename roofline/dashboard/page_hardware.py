@@ -43,9 +43,10 @@ class Own(NamedTuple):
 def page(selection: Selection) -> None:
     """The table with its filters, the ridge chart, one part in full, two side by side."""
     own = _own()
-    asked = _asked(own)
     known = _named(own)
     every, one, two = kit.views(*VIEWS)
+    with every.box:
+        asked = _asked(own)
     every.show(lambda: _table(asked, own))
     with one.box:
         name = choice("part", tuple(known), selection.chip).show()

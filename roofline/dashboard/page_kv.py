@@ -68,14 +68,13 @@ def _controls(selection: Selection) -> dict[str, Any]:
 
 @lru_cache(maxsize=128)
 def _answer(lengths: tuple[int, ...], **options: Any) -> Answer:
-    """The account of `kv_pages`, its counts as numbers, by which a heading sorts."""
+    """The account of `kv_pages`, its waste as a share."""
     pool = parse(options.pop("pool"), "B", "pool")
     if "bytes_per_token" in options:
         options["bytes_per_token"] = parse(options["bytes_per_token"], "B", "bytes_per_token")
     found = kv_pages(lengths, pool_bytes=pool, **options)
     percent = Column("waste", "empty", "%", scale=0.01)
-    plain = [percent if c.key == "waste" else replace(c, show=None) for c in found.columns]
-    return replace(found, columns=plain)
+    return replace(found, columns=[percent if c.key == "waste" else c for c in found.columns])
 
 
 def _pages(lengths: tuple[int, ...], chosen: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import streamlit as st
 
 from roofline.answer import Answer
-from roofline.answers.compare import compare
+from roofline.answers.compare import DEGREES, compare
 from roofline.answers.step import step
 from roofline.answers.step_fit import larger_that_fit
 from roofline.answers.step_map import BATCHES, LENGTHS, step_map
@@ -19,13 +19,13 @@ from roofline.dashboard import kit, step_controls
 from roofline.dashboard.frame import known_model
 from roofline.dashboard.selection import Selection
 from roofline.dashboard.step_charts import bars, bars_alt, helping, helping_alt, map_alt, map_data, map_spec
-from roofline.dashboard.step_controls import NEW_TOKENS, workload_and_deployment
+from roofline.dashboard.step_controls import LATENCY, NEW_TOKENS, workload_and_deployment
 from roofline.dashboard.uploads import uploaded
 from roofline.models import Model, load_model
 from roofline.plan import Deployment
 from roofline.units import number, show
 
-PARAMETERS = (*step_controls.PARAMETERS, "view")
+PARAMETERS = (*step_controls.PARAMETERS, LATENCY, "view")
 VIEWS = ("Ledger", "What would help", "Batch and length")
 # of the library, so that what the page starts with is written out where it differs
 DEFAULTS = {name: given.default for name, given in signature(step).parameters.items()}
@@ -41,7 +41,7 @@ def page(selection: Selection) -> None:
     if own is not None:
         st.info("Shown is the uploaded model, not the one of the sidebar.", icon=":material/upload_file:")
     model = known_model(selection.model) if own is None else own
-    options = workload_and_deployment(model)
+    options = workload_and_deployment(model, latency=True)
     with kit.guarded():
         _answered(selection, model, options)
     kit.footer(selection.roof_or_none or "datasheet", OMITS)
@@ -73,11 +73,12 @@ def _answered(selection: Selection, model: Model, options: dict[str, Any]) -> No
     """Everything that follows from the choices."""
     load = {"batch": selection.batch, "context": 0 if options["phase"] == "oneshot" else selection.context}
     roof: dict[str, Any] = {"roof": selection.roof_or_none}
+    timeless = {name: value for name, value in options.items() if name != LATENCY}
     asked = {**options, **load}
     found = _step(model, selection.chip, **asked, **roof)
     _headline(found)
     if found["fits"] is False:
-        _too_large(found, _larger(model, selection.chip, **asked))
+        _too_large(found, _larger(model, selection.chip, **timeless, **load))
     st.header("Where the step goes")
     kit.chart(bars(found), "step_bars", bars_alt(found))
     if len(selection.hardware) > 1:
@@ -85,7 +86,7 @@ def _answered(selection: Selection, model: Model, options: dict[str, Any]) -> No
     ledger, helping, mapping = kit.views(*VIEWS)
     ledger.show(lambda: _ledger(found))
     helping.show(lambda: _help(found))
-    mapping.show(lambda: _heat_map(*_map(model, selection.chip, **options, **roof), asked))
+    mapping.show(lambda: _heat_map(*_map(model, selection.chip, **timeless, **roof), asked))
     name = selection.model if model is known_model(selection.model) else "config.json"
     lines = kit.call_lines(
         "step", name, selection.chip, named=("model", "hardware"), defaults=DEFAULTS, **asked, **roof
@@ -98,7 +99,7 @@ def _headline(found: Answer) -> None:
     if "ttft_s" in found.data:
         latency, value, meaning = "TTFT at least", found["ttft_s"], "Time to the first token"
     else:
-        latency, value, meaning = "TPOT at least", found["tpot_s"], "Time per output token, every draft accepted"
+        latency, value, meaning = "TPOT at least", found["tpot_s"], "Time per output token"
     held, deployment = found["memory"], found["deployment"]
     fits = {True: "fits", False: "does not fit", None: "capacity not sourced"}[found["fits"]]
     both = f"{show(found['time_lower_s'], 's')} to {show(found['time_upper_s'], 's')}"
@@ -141,8 +142,8 @@ def _too_large(found: Answer, larger: list[Deployment]) -> None:
 
 def _side_by_side(selection: Selection, model: Model, asked: dict[str, Any]) -> None:
     """The same step on both accelerators."""
-    spread = tuple((name, asked[name]) for name in ("tp", "dp", "ep", "pp", "cp") if asked[name] != 1)
-    rest = {name: value for name, value in asked.items() if name not in ("tp", "dp", "ep", "pp", "cp")}
+    spread = tuple((name, asked[name]) for name in DEGREES if asked[name] != 1)
+    rest = {name: value for name, value in asked.items() if name not in DEGREES}
     st.header("Side by side")
     kit.table(_compare(model, selection.hardware, spread, **rest))
 

@@ -38,9 +38,11 @@ PARAMETERS: Mapping[str, Words] = {
     "tp": Words("tensor parallel"),
     "dp": Words("data parallel"),
     "ep": Words("expert parallel"),
+    "acceptance": Words("acceptance", "Tokens a sequence gains per decode step; the most is every draft accepted"),
     "pp": Words("pipeline parallel"),
     "cp": Words("context parallel"),
     "kv_dtype": Words("cache type", "Number format of the cache; auto: as the model has it"),
+    "micro_batches": Words("batches in flight", "In the pipeline; in a prefill its chunks"),
     "weight_dtype": Words("weight type", "Number format of the matrices; auto: as stored"),
     "kernel": Words("explain a kernel", "Or click on a point of the chart"),
     # head count
