@@ -9,6 +9,7 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from roofline.dashboard import controls, frame
+from roofline.dashboard.deployment import IN_FLIGHT
 from roofline.dashboard.kv_requests import ARTICLE, EXPECTED
 from roofline.dashboard.parameters import PARAMETERS
 from roofline.dashboard.selection import Selection
@@ -16,9 +17,11 @@ from roofline.glossary import GLOSSARY
 from roofline.units import number
 
 MANY = 12  # options that are listed
-ELSEWHERE = {  # what no control of the sweep below tells: a text field that the table of requests shares, and a control
-    # that is there from a second tensor-parallel rank on
+ELSEWHERE = {  # what no control of the sweep below tells: a text field that the table of requests shares, and controls
+    # that are there from a second tensor-parallel rank, a first draft, a second stage on
     "lengths": (EXPECTED, f"`{ARTICLE}`"),
+    "acceptance": ("1 to 1 + drafts", "1 + drafts"),
+    "micro_batches": ("; ".join(f"`{n}`" for n in IN_FLIGHT), "`1`"),
     "cp": ("a divisor of the copies of a cache that tensor-parallel ranks hold", "`1`"),
 }
 NOTE = "<!-- written by docs/generate.py; never edited by hand -->"

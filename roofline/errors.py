@@ -39,11 +39,12 @@ class UnknownName(RooflineError):
         text = str(name)[:80]
         near = get_close_matches(text.lower(), self.choices, n=4, cutoff=0.5)
         near = near or [c for c in self.choices if text and text.lower() in c.lower()][:4]
-        if len(self.choices) <= 12:
+        few = len(self.choices) <= 12 or sum(map(len, self.choices)) <= 200  # they can all be told
+        if few:
             hint = "the choices are " + (", ".join(self.choices) or "(none)")
         else:
             hint = "nearest are " + ", ".join(near) if near else f"none of {len(self.choices)} is close"
-        if near and len(self.choices) <= 12:
+        if near and few:
             hint = (
                 "nearest are " + ", ".join(near)
                 if len(near) == len(self.choices)

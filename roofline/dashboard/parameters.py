@@ -42,7 +42,7 @@ PARAMETERS: Mapping[str, Words] = {
     "pp": Words("pipeline parallel"),
     "cp": Words("context parallel"),
     "kv_dtype": Words("cache type", "Number format of the cache; auto: as the model has it"),
-    "micro_batches": Words("batches in flight", "In the pipeline; in a prefill its chunks"),
+    "micro_batches": Words("batches in flight", "Batches in flight in the pipeline; in a prefill its chunks"),
     "weight_dtype": Words("weight type", "Number format of the matrices; auto: as stored"),
     "kernel": Words("explain a kernel", "Or click on a point of the chart"),
     # head count
