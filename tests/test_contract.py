@@ -233,3 +233,21 @@ def test_the_ratios_that_derive_names_as_ends_lie_in_all_four_brackets():
         rows = roofline.crossover("deepseek-v3.2", tp=(1, 2, 4, 8), kernel_heads=128, rate_ratio=ratio).rows
         for row, low, high in zip(rows, (4096, 8192, 16384, 32768), (8192, 16384, 32768, 1e9), strict=True):
             assert low <= row["value"] <= high
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("step", {"hardware": "h100-sxm", "batch": 8, "context": 4096}),
+        ("kv_show", {}),
+        ("kv_capacity", {"hardware": "h100-sxm"}),
+        ("kv_pages", {"lengths": [100, 200], "pool_bytes": 2**30}),
+    ],
+)
+def test_a_model_itself_is_taken_where_its_id_is(name, options):
+    """Every question about a model answers the same for `load_model(...)`, such as one from a file read elsewhere."""
+    ask = getattr(roofline, name)
+    assert (
+        ask(model=roofline.load_model("llama-3.1-8b"), **options).document
+        == ask(model="llama-3.1-8b", **options).document
+    )

@@ -75,9 +75,7 @@ def crossover(
     if topk:
         glossary.check("topk", topk)
     cost = _cost(cost, phase, hardware)
-    models = [
-        m if isinstance(m, Model) else load_model(m) for m in ([model] if isinstance(model, (str, Model)) else model)
-    ]
+    models = [load_model(m) for m in ([model] if isinstance(model, (str, Model)) else model)]
     parts = roofed(hardware, roof) if hardware is not None else None
     roofs = parts.pairs if parts else [(None, None)]
     options = {"cost": cost, "subject": between, "gather": gather, "skip": skip, "rate_ratio": rate_ratio}

@@ -8,8 +8,7 @@ from roofline.answers.kv_pages import kv_pages
 from roofline.answers.kv_replay import kv_replay
 from roofline.memory.layouts import Layout, of_model
 from roofline.memory.plan import GIB
-from roofline.models import fits_positions, load_model
-from roofline.models.records import Model
+from roofline.models import Model, fits_positions, load_model
 from roofline.units import number
 
 __all__ = ["kv_capacity", "kv_pages", "kv_replay", "kv_show"]
@@ -26,7 +25,7 @@ _PARTS = (
 
 
 def kv_show(
-    model: str,
+    model: str | Model,
     *,
     kv_dtype: str = "auto",
     tp: int = 1,
@@ -38,8 +37,9 @@ def kv_show(
 ) -> Answer:
     """What one rank caches for a model: bytes per token and per sequence, by kind of layer, exact, no page rounding.
 
-    Parameters: model, an id or a config.json; kv_dtype, tp, index_dtype, state_dtype, as `roofline.memory.layouts`;
-    context, tokens of a sequence; requests, how many of them; speculative_tokens, drafts per step.
+    Parameters: model, an id, a config.json or a Model; kv_dtype, tp, index_dtype, state_dtype, as
+    `roofline.memory.layouts`; context, tokens of a sequence; requests, how many of them; speculative_tokens, drafts
+    per step.
 
     >>> kv_show("llama-3.1-8b", kv_dtype="bf16")["bytes_per_token"]
     131072.0

@@ -9,7 +9,7 @@ from roofline.answer import Answer, Column, Section
 from roofline.errors import BadValue
 from roofline.memory.engines import ENGINES, Deployment, make_plan
 from roofline.memory.plan import GIB, Budget, hold, longest
-from roofline.models import load_model
+from roofline.models import Model, load_model
 from roofline.units import number
 
 _CAPACITY = (
@@ -31,7 +31,7 @@ OMITS = "Left out: fragmentation, CUDA graphs and workspaces beyond the terms gi
 
 
 def kv_capacity(
-    model: str | None = None,
+    model: str | Model | None = None,
     hardware: Any = None,
     *,
     engine: str = "vllm",
@@ -45,10 +45,10 @@ def kv_capacity(
 ) -> Answer:
     """How many tokens and requests a rank holds, in the arithmetic of a serving engine, beside the exact bytes.
 
-    Parameters: model, an id or a config.json; hardware, an accelerator (not needed with available_gib); engine, one of
-    vllm, sglang, trtllm, llamacpp; tp and kv_dtype, one or several (each makes a row); dp, replicas; gpus, all layouts
-    tp * dp of that many GPUs; max_model_len, tokens of a request (default: what the model was made for); requests, for
-    the inverse questions.  options: the fields of `roofline.memory.engines.Deployment`.
+    Parameters: model, an id, a config.json or a Model; hardware, an accelerator (not needed with available_gib);
+    engine, one of vllm, sglang, trtllm, llamacpp; tp and kv_dtype, one or several (each makes a row); dp, replicas;
+    gpus, all layouts tp * dp of that many GPUs; max_model_len, tokens of a request (default: what the model was made
+    for); requests, for the inverse questions.  options: the fields of `roofline.memory.engines.Deployment`.
 
     >>> a = kv_capacity("llama-3.1-8b", kv_dtype="fp16", available_gib="11.12", max_model_len=8192)
     >>> a["blocks"], round(a["concurrency"], 2), a["starts"]
@@ -73,7 +73,7 @@ def kv_capacity(
         "max_model_len": length,
         "requests": requests,
         "engine": engine,
-        "model": model,
+        "model": model.id if isinstance(model, Model) else model,
         "inputs": deployment.inputs(),
     }
     title = f"KV capacity of {deployment.name} in {engine}, requests of {number(length)} tokens"

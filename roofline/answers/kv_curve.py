@@ -9,7 +9,7 @@ from roofline.answer import Answer, Column
 from roofline.answers.kv_capacity import OMITS, _part, positive
 from roofline.memory.engines import ENGINES, Deployment, make_plan
 from roofline.memory.plan import GIB
-from roofline.models import load_model
+from roofline.models import Model, load_model
 from roofline.units import number
 
 LENGTHS = tuple(2**k for k in range(10, 21))
@@ -21,7 +21,7 @@ _COLUMNS = (
 
 
 def kv_curve(
-    model: str | None = None,
+    model: str | Model | None = None,
     hardware: Any = None,
     *,
     engine: str | Iterable[str] = "vllm",

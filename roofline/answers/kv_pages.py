@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from roofline import units
 from roofline.answer import Answer, Column
@@ -25,6 +25,9 @@ from roofline.memory.pages import (
     table_bytes,
 )
 from roofline.memory.presets import preset
+
+if TYPE_CHECKING:
+    from roofline.models import Model
 
 CELLS = 20_000  # grid cells up to which the grid is made
 
@@ -59,7 +62,7 @@ def kv_pages(
     reserve: int | None = None,
     pool_bytes: float | None = None,
     bytes_per_token: float | None = None,
-    model: str | None = None,
+    model: str | Model | None = None,
     kv_dtype: str = "auto",
     tp: int = 1,
     shared_prefix: tuple[int, int] | None = None,
@@ -129,7 +132,9 @@ def kv_pages(
     )
 
 
-def _width(model: str | None, dtype: str, tp: int, given: float | None) -> tuple[float | None, int | None, list[str]]:
+def _width(
+    model: str | Model | None, dtype: str, tp: int, given: float | None
+) -> tuple[float | None, int | None, list[str]]:
     """Bytes per token, reads per page and step, and what must be said about them."""
     if model is None or given is not None:
         if model is not None:
@@ -141,10 +146,11 @@ def _width(model: str | None, dtype: str, tp: int, given: float | None) -> tuple
     from roofline.memory.layouts import of_model
     from roofline.models import load_model
 
-    layout = of_model(load_model(model), dtype, tp=tp)
+    found = load_model(model)
+    layout = of_model(found, dtype, tp=tp)
     growing = [p for p in layout.cache.parts if p.row_bytes and p.span is None]
     streams = sum(p.layers * (1 if p.kind in ("mla", "dsa") else 2) for p in growing)
-    told = [f"{units.number(layout.bytes_per_token)} B per token: {model}, {layout.cache.dtype}, one of {tp} ranks."]
+    told = [f"{units.number(layout.bytes_per_token)} B per token: {found.id}, {layout.cache.dtype}, one of {tp} ranks."]
     if layout.cache.fixed_bytes_per_sequence:
         told.append("Windows and recurrent states of the model are not paged here: `roofline kv capacity` counts them.")
     return layout.bytes_per_token, streams, told

@@ -33,7 +33,7 @@ def _step(model: str | Model, phase: str | None) -> Step:
     """The step on one device."""
     if phase not in (None, *PHASES):
         raise UnknownName("phase of a step", phase, PHASES)
-    return plan(model if isinstance(model, Model) else load_model(model), Workload(phase or "decode"))
+    return plan(load_model(model), Workload(phase or "decode"))
 
 
 def ledger(

@@ -73,9 +73,7 @@ def roofline_data(
 ) -> tuple[Record, Parts]:
     """Roofs with their lines, and each kernel of each model as a point on every roof of its precision."""
     workload = {**WORKLOAD, **{k: glossary.check(k, v) for k, v in given.items() if v is not None}}
-    uses = _uses(
-        kernel, [m if isinstance(m, Model) else load_model(m) for m in many(model)], phase, tp, kernel_heads, workload
-    )
+    uses = _uses(kernel, [load_model(m) for m in many(model)], phase, tp, kernel_heads, workload)
     parts = chosen(hardware)
     wanted = many(precision) if precision else list(dict.fromkeys(u["precision"] for u in uses))
     roofs = roofs_of(parts, many(roof) if roof else [], wanted)

@@ -57,7 +57,7 @@ def crossover_data(
     unknown = _unknown(unknown, check_phase(phase), between, options.pop("at_length", None))
     options = {k: v for k, v in options.items() if v is not None}
     part, r = _chip(hardware, roof) if hardware is not None else (None, None)
-    whole = model if isinstance(model, Model) else load_model(model)
+    whole = load_model(model)
     answer = crossover(whole, part, phase=phase, cost=cost, between=between, roof=roof, tp=tp, topk=topk, **options)
     scene = crossover_scene(answer, unknown, part, r)
     rows, cases, key = scene["rows"], scene.pop("cases"), scene["axis"]["key"]

@@ -67,7 +67,7 @@ def step_data(
         raise UnknownName("color", color, COLORS)
     parts = chosen(hardware)
     every, name = roof == ALL_ROOFS, None if roof == ALL_ROOFS else roof
-    whole = load_model(model) if isinstance(model, str) else model
+    whole = load_model(model)
     steps = [_asked(whole, part, name, **options) for part in parts.parts]
     kernels = [_placed(kernel_row(c, a), a, c.use.values) for a in steps for c in a.costs]
     points = [row for row in kernels if row["attained_flop_per_s"]]

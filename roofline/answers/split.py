@@ -56,7 +56,7 @@ def split(
     """
     if prompt < 1 or output < 1:
         raise BadValue("prompt", f"{prompt} and {output} tokens", "at least one token in and one out")
-    m = load_model(model) if isinstance(model, str) else model
+    m = load_model(model)
     first = step(m, prefill_hardware, phase="oneshot", batch=1, q_len=prompt, **{**shared, **(prefill or {})})
     second = step(m, decode_hardware, batch=batch, context=prompt + output // 2, **{**shared, **(decode or {})})
     kv = m.kv(shared.get("kv_dtype", "auto"), index_dtype=shared.get("index_dtype", "fp8")).at(prompt)

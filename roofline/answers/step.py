@@ -101,7 +101,7 @@ def step(
             "hardware", ", ".join(p.id for p in parts.parts), "one part", "`roofline compare` sets several side by side"
         )
     asked = ask(
-        load_model(model) if isinstance(model, str) else model,
+        load_model(model),
         parts.parts[0],
         load,
         spread,

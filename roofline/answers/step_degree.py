@@ -54,7 +54,7 @@ def link_binds(
     known = (*LOAD, *SPREAD, "w_act", "link_bandwidth")
     if unknown := [name for name in given if name not in known]:
         raise BadValue(unknown[0], given[unknown[0]], f"one of {', '.join(known)} beside tp")
-    m = load_model(model) if isinstance(model, str) else model
+    m = load_model(model)
     parts = chosen(hardware)
     rows = [row for part in parts.parts for row in _rows(m, part, phase or "decode", roof, given)]
     firsts = {

@@ -51,7 +51,7 @@ def larger_that_fit(
     part = chosen(hardware).parts[0]
     if part.visible_bytes is None:
         return []
-    found = with_weight_dtype(load_model(model) if isinstance(model, str) else model, weight_dtype)
+    found = with_weight_dtype(load_model(model), weight_dtype)
     load = workload(phase, batch, q_len, context, drafts, prefill_batch, prefill_context, 0)
     start, options = Deployment(tp, dp, ep, pp, cp, micro_batches), Options(kv_dtype, weight_dtype)
     capacity, held = part.visible_bytes, list[Deployment]()

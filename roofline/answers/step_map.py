@@ -79,7 +79,7 @@ def step_map(
     """
     along = "q_len" if phase == "oneshot" else "context"
     axes = {"batch": _axis("batch", batches), along: _axis(along, lengths)}
-    found = load_model(model) if isinstance(model, str) else model
+    found = load_model(model)
     parts = chosen(hardware)
     if len(parts.parts) != 1:
         raise BadValue("hardware", ", ".join(p.id for p in parts.parts), "one part")
@@ -131,7 +131,7 @@ def degrees(model: str | Model, *, tp: int = 1, dp: int = 1) -> dict[str, list[i
     >>> degrees("llama-3.1-8b")["tp"], degrees("deepseek-v3.2", dp=8)["ep"], degrees("deepseek-v3.2", tp=4)["cp"]
     ([1, 2, 4, 8, 16, 32], [1, 2, 4, 8], [1, 2, 4])
     """
-    found = load_model(model) if isinstance(model, str) else model
+    found = load_model(model)
     powers = [2**k for k in range(MOST.bit_length())]
     whole = [n for n in tensor_degrees(found) if n <= MOST]
     ranks, copies = tp * dp, replicas(found, tp)

@@ -74,8 +74,8 @@ def list_models() -> tuple[str, ...]:
     return tuple(sorted(name[:-5] for name in os.listdir(BUILTIN) if name.endswith(".json")))
 
 
-def load_model(name_or_path: str) -> Model:
-    """A built-in model by its id, or the model of a `config.json` (or of a folder that holds one).
+def load_model(model: str | os.PathLike[str] | Model) -> Model:
+    """A built-in model by its id, or the model of a `config.json` (or of a folder that holds one); a Model is itself.
 
     Raises UnknownName for a name that is neither, BadFile (exit code 3) for a file that cannot be read, is not valid
     JSON, has a value of the wrong kind, or describes a model of an unknown kind.
@@ -83,7 +83,9 @@ def load_model(name_or_path: str) -> Model:
     >>> load_model("Kimi-K2").shape["heads"]
     64
     """
-    name = os.fspath(name_or_path)
+    if isinstance(model, Model):
+        return model
+    name = os.fspath(model)
     if not name or "\0" in name:
         raise UnknownName("model", name, list_models(), "roofline model list")
     ident = name.rpartition("/")[2].lower() if name.count("/") == 1 and not os.path.exists(name) else name.lower()
