@@ -168,12 +168,12 @@ def test_a_bad_upload_is_told_in_place_and_the_last_good_one_stays(tab: real.Tab
     good = (Path(roofline.__file__).parent / "data" / "models" / "llama-3.1-8b.json").read_bytes()
     tab.page.get_by_text("A model of your own").click()
     tab.rerun(lambda: tab.upload("config.json", good))
-    tab.says("Shown is the uploaded model")
+    tab.says("Read: config.json")
     bad = b'{"model_type": "llama", "hidden_size": -1}'
     tab.upload("config.json", bad)
     assert "config.json" in tab.told("expected")
     tab.settled()
-    tab.says("Shown is the uploaded model")
+    tab.says("Read: config.json")
 
 
 def test_a_bad_hardware_file_is_told_with_its_place(tab: real.Tab) -> None:

@@ -189,22 +189,6 @@ def test_what_has_no_answer_is_said_in_place() -> None:
     assert at.select_slider(key="tp").value == 1  # the controls are still there
 
 
-def test_an_uploaded_config_is_shown_and_a_bad_one_leaves_it() -> None:
-    at = open_page("page_step", {"model": "deepseek-v3.2", "hardware": ("h100-sxm",)})
-    good = (CONFIGS / "llama-3.1-8b.json").read_bytes()
-    at.file_uploader[0].set_value(("config.json", good, "application/json")).run()
-    found = roofline.step("llama-3.1-8b", "h100-sxm", batch=64, context=8192)
-    assert metrics(at)["TPOT at least"] == show(found["tpot_s"], "s")
-    at.file_uploader[0].set_value(("../../config.json", b'{"model_type": "llama", "x": ', "application/json")).run()
-    assert "config.json: " in errors(at)
-    assert "tmp" not in errors(at)
-    assert "last good" in errors(at)
-    assert metrics(at)["TPOT at least"] == show(found["tpot_s"], "s")
-    at.file_uploader[0].set_value(None).run()
-    assert not at.error
-    assert metrics(at)["TPOT at least"] != show(found["tpot_s"], "s")
-
-
 def test_the_map_marks_the_step_that_is_shown() -> None:
     at = open_page("page_step", {**SMALL, "batch": 256, "context": 2048})
     rows = cells_of(charts(at)[2])

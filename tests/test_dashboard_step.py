@@ -22,7 +22,7 @@ from roofline.answers.step_fit import larger_that_fit
 from roofline.answers.step_map import degrees, step_map
 from roofline.dashboard import page_step
 from roofline.dashboard.controls import NOTES
-from roofline.errors import BadFile, BadValue
+from roofline.errors import BadValue
 from roofline.models import list_models, load_model
 from roofline.plan import Deployment, check_deployment
 from roofline.units import number, show
@@ -392,47 +392,3 @@ def test_every_download_opens_and_holds_the_shown_numbers(phase: dict[str, Any],
     assert [float(row["time_lower_s"]) for row in rows] == [row["time_lower_s"] for row in shown]
     letters = [text.get_text() for text in figure().axes[0].texts if text.get_gid()]
     assert letters == [row["letter"] if row["fits"] else f"({row['letter']})" for row in shown]
-
-
-# --- a model of one's own ---
-
-
-def test_a_file_that_is_too_large_is_refused_by_the_server_too() -> None:
-    """The widget's limit is the browser's; what is sent past it meets the same one here."""
-    at = open_page()
-    before = metrics(at)
-    at.file_uploader[0].set_value(("config.json", b" " * (1 << 20) + b"{}", "application/json")).run()
-    told = " ".join(e.value for e in at.error).replace("\\", "")
-    assert "config.json: got 1048578 bytes, expected at most 1 MB" in told
-    assert metrics(at) == before
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"[]", b"[" * 100_000, b"\xff\xfe{}", b'{"hidden_size": NaN}', bytes(range(256))]
-)
-def test_a_file_that_is_no_config_is_told_and_changes_nothing(content: bytes, tmp_path: Any) -> None:
-    """The error of the command line, word for word."""
-    path = tmp_path / "config.json"
-    path.write_bytes(content)
-    with pytest.raises(BadFile) as known:
-        load_model(str(path))
-    at = open_page()
-    before = metrics(at)
-    at.file_uploader[0].set_value(("config.json", content, "application/json")).run()
-    told = " ".join(e.value for e in at.error).replace("\\", "")
-    assert str(known.value).replace(f"{tmp_path}/", "") in told
-    assert metrics(at) == before
-
-
-def test_a_bad_file_in_place_of_a_good_one_leaves_the_good_one() -> None:
-    """A browser takes the old file away before it sends the new one."""
-    at = open_page({"model": "deepseek-v3.2", "hardware": ("h100-sxm",)})
-    before = metrics(at)
-    good = (CONFIGS / "llama-3.1-8b.json").read_bytes()
-    at.file_uploader[0].set_value(("config.json", good, "application/json")).run()
-    shown = metrics(at)
-    at.file_uploader[0].set_value(None).run()
-    assert metrics(at) == before != shown
-    at.file_uploader[0].set_value(("config.json", b"[]", "application/json")).run()
-    assert "The last good file stays in use" in at.error[0].value.replace("\\", "")
-    assert metrics(at) == shown

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from importlib import import_module
 from threading import Thread
 from typing import Any, NamedTuple
 
 import streamlit as st
 
-from roofline.accelerators import Accelerator, load_catalog
-from roofline.dashboard import kit
+from roofline.dashboard import kit, known
 from roofline.dashboard.controls import choice, escape, refusals, shorten, steps
 from roofline.dashboard.parameters import PARAMETERS
 from roofline.dashboard.selection import ALL_ROOFS, Selection
-from roofline.models import Model, list_models, load_model
 
 
 class Page(NamedTuple):
@@ -81,8 +79,8 @@ def warm() -> None:
 def shared_selection() -> Selection:
     """The widgets of the sidebar, which keep their values from page to page."""
     bar = st.sidebar
-    model = choice("model", model_ids(), DEFAULT.model).show(bar)
-    ids = tuple(catalog())
+    model = choice("model", known.model_names(), DEFAULT.model).show(bar)
+    ids = tuple(known.parts())
     first = choice("hardware", ids, DEFAULT.chip).show(bar)
     others = (NONE, *(i for i in ids if i != first))
     second = choice("hardware_2", others, NONE).show(bar)
@@ -93,28 +91,10 @@ def shared_selection() -> Selection:
     return Selection(model, chips, roofs, batch, context)
 
 
-@cache
-def model_ids() -> tuple[str, ...]:
-    """The built-in models."""
-    return list_models()
-
-
-@lru_cache(64)
-def known_model(name: str) -> Model:
-    """A built-in model, read once: models are frozen, so sessions may share them."""
-    return load_model(name)
-
-
-@cache
-def catalog() -> dict[str, Accelerator]:
-    """Every accelerator with a sourced roof."""
-    return {name: part for name, part in load_catalog().items() if part.roofs}
-
-
 def roof_names(chips: tuple[str, ...]) -> tuple[str, ...]:
     """Names of roofs that all of these accelerators have."""
-    own = [dict.fromkeys(r.name for r in catalog()[chip].roofs) for chip in chips]
-    return (ALL_ROOFS, *(name for name in own[0] if all(name in other for other in own)))
+    found = [dict.fromkeys(roof.name for roof in known.parts()[chip].roofs) for chip in chips]
+    return (ALL_ROOFS, *(name for name in found[0] if all(name in other for other in found)))
 
 
 def _unknown() -> list[str]:

@@ -164,6 +164,20 @@ def reproduce(name: str, python: str, cli: str) -> None:
     folded("The same in Python and on the command line", f"lines_{name}", lines)
 
 
+class OwnPart(str):
+    """The id of an accelerator of the user's file, as Python and the command line reach it."""
+
+    file: str
+
+    def __new__(cls, name: str, file: str) -> OwnPart:
+        made = super().__new__(cls, name)
+        made.file = file
+        return made
+
+    def __repr__(self) -> str:
+        return f"roofline.load_catalog([{self.file!r}])[{str(self)!r}]"
+
+
 def call_lines(
     function: str,
     *args: Any,
@@ -183,7 +197,11 @@ def call_lines(
     """
     kept = {k: v for k, v in options.items() if v is not None and v != (defaults or {}).get(k)}
     told = ", ".join([*map(repr, args), *(f"{k}={v!r}" for k, v in kept.items())])
-    words = ["roofline", *(command or function).split()]
+    given = [*args, *kept.values()]
+    every = [name for value in given for name in (value if isinstance(value, (list, tuple)) else [value])]
+    files = dict.fromkeys(name.file for name in every if isinstance(name, OwnPart))
+    words = [f"ROOFLINE_HARDWARE={shlex.quote(file)}" for file in files]
+    words += ["roofline", *(command or function).split()]
     for option, value in [*zip([*named, *[""] * (len(args) - len(named))], args, strict=True), *kept.items()]:
         words += _option(option, value)
     return f"import roofline\nroofline.{function}({told})", " ".join(words)
@@ -220,16 +238,22 @@ def guarded() -> Iterator[None]:
     """Errors inside become text: a user's mistake its message, an internal error an id whose trace is in the log."""
     try:
         yield
-    except RooflineError as mistake:
-        error(mistake)
-    except Exception:
-        mark = secrets.token_hex(4)
-        LOG.exception("internal error %s", mark)
-        error(f"Internal error {mark}: the answer could not be made; the server's log has the details under this id.")
+    except Exception as problem:
+        error(message(problem))
+
+
+def message(problem: Exception) -> str:
+    """What a user is told of an error that is being handled."""
+    if isinstance(problem, RooflineError):
+        return str(problem)
+    mark = secrets.token_hex(4)
+    LOG.exception("internal error %s", mark)
+    return f"Internal error {mark}: the answer could not be made; the server's log has the details under this id."
 
 
 __all__ = [
     "ZOOM",
+    "OwnPart",
     "Part",
     "call_lines",
     "chart",
@@ -241,6 +265,7 @@ __all__ = [
     "footer",
     "guarded",
     "help_text",
+    "message",
     "notes",
     "reproduce",
     "table",

@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from roofline.accelerators import Accelerator
 from roofline.answer import Answer, Column
 from roofline.answers.kv import kv_capacity
 from roofline.answers.kv_curve import kv_curve
@@ -19,6 +20,7 @@ from roofline.dashboard.kv_charts import curve_alt, curve_spec
 from roofline.dashboard.selection import Selection
 from roofline.memory.engines import ENGINES
 from roofline.memory.plan import GIB
+from roofline.models import Model
 from roofline.units import number
 
 PARAMETERS = ("tp", "kv_dtype", "utilization")
@@ -40,12 +42,12 @@ SHOWN = (  # what matters first, for narrow screens; TP and DP are the same in e
 
 
 @lru_cache(maxsize=128)
-def _tensor_degrees(model: str) -> tuple[int, ...]:
+def _tensor_degrees(model: Model) -> tuple[int, ...]:
     return tuple(degrees(model)["tp"])
 
 
 @lru_cache(maxsize=256)
-def _by_engine(model: str, hardware: str, **options: Any) -> Answer:
+def _by_engine(model: Model, hardware: Accelerator, **options: Any) -> Answer:
     """One row an engine; notes that several engines share once."""
     found = [kv_capacity(model, hardware, engine=engine, **options) for engine in ENGINES]
     rows = [answer.rows[0] for answer in found]
@@ -53,7 +55,7 @@ def _by_engine(model: str, hardware: str, **options: Any) -> Answer:
     said = dict.fromkeys(note for answer in found for note in answer.notes)
     notes = [note if (who := _who(note, found)) == "" else f"{who}: {note}" for note in said]
     title = f"Capacity for requests of {number(options['max_model_len'])} tokens"
-    data = {"rows": rows, "model": model, "hardware": hardware, "inputs": options}
+    data = {"rows": rows, "model": found[0]["model"], "hardware": hardware.id, "inputs": options}
     return replace(found[0], name="kv-capacity", data=data, columns=kept, notes=tuple(notes), title=title)
 
 
@@ -64,12 +66,12 @@ def _who(note: str, found: Sequence[Answer]) -> str:
 
 
 @lru_cache(maxsize=128)
-def _curve(model: str, hardware: str, **options: Any) -> Answer:
+def _curve(model: Model, hardware: Accelerator, **options: Any) -> Answer:
     return kv_curve(model, hardware, engine=ENGINES, **options)
 
 
 @lru_cache(maxsize=128)
-def _least(model: str, hardware: str, engine: str, degrees: tuple[int, ...], **options: Any) -> int | None:
+def _least(model: Model, hardware: Accelerator, engine: str, degrees: tuple[int, ...], **options: Any) -> int | None:
     """The least of these degrees with which an engine starts."""
     rows = kv_capacity(model, hardware, engine=engine, **{**options, "tp": degrees}).rows
     return min((row["tp"] for row in rows if row["starts"]), default=None)
@@ -82,7 +84,7 @@ def controls(selection: Selection) -> dict[str, Any]:
         "model, accelerator and context are those of the sidebar. All numbers are those of one rank."
     )
     left, middle, right = st.columns(3)
-    offered = _tensor_degrees(selection.model)
+    offered = _tensor_degrees(selection.loaded)
     tp = steps("tp", offered, max(n for n in offered if n <= USUAL)).show(left) if len(offered) > 1 else 1
     options: dict[str, Any] = {"tp": int(tp), "kv_dtype": choice("kv_dtype", KV_DTYPES, "auto").show(middle)}
     return options | {"utilization": slider("utilization", 0.5, 1.0, 0.9, 0.01).show(right)}
@@ -90,12 +92,16 @@ def controls(selection: Selection) -> dict[str, Any]:
 
 def capacity(selection: Selection, options: dict[str, Any]) -> None:
     """What one rank of the chosen accelerator holds of the chosen model, by engine."""
-    found = _by_engine(selection.model, selection.chip, max_model_len=selection.context, **options)
-    _missing(found, _tensor_degrees(selection.model))
+    if selection.part.visible_bytes is None:
+        st.info(kit.escape(f"No source gives the memory of {selection.chip}: take another accelerator in the sidebar."),
+                icon=":material/info:")  # fmt: skip
+        return
+    found = _by_engine(selection.loaded, selection.part, max_model_len=selection.context, **options)
+    _missing(selection, found)
     kit.table(found, engine=st.column_config.TextColumn(pinned=True))
     kit.notes(found)
     kit.downloads("kv-capacity", found)
-    curve = _curve(selection.model, selection.chip, **options)
+    curve = _curve(selection.loaded, selection.part, **options)
     if any(value for line in curve["lines"] for value in line["concurrency"]):
         st.header("Requests by their length")
         kit.chart(curve_spec(curve, selection.context), "kv_curve", curve_alt(curve))
@@ -103,15 +109,16 @@ def capacity(selection: Selection, options: dict[str, Any]) -> None:
     kit.reproduce("kv-capacity", *_lines(selection, options))
 
 
-def _missing(found: Answer, offered: tuple[int, ...]) -> None:
+def _missing(selection: Selection, found: Answer) -> None:
     """Which engines do not start, what each lacks, and the degree that would do."""
     asked = found["inputs"]
     short = {row["engine"]: row["missing_bytes"] / GIB for row in found.rows if not row["starts"]}
     if not short:
         return
+    model, part = selection.loaded, selection.part
     starts: dict[int | None, list[str]] = {}
     for engine in short:
-        starts.setdefault(_least(found["model"], found["hardware"], engine, offered, **asked), []).append(engine)
+        starts.setdefault(_least(model, part, engine, _tensor_degrees(model), **asked), []).append(engine)
     lacks = ", ".join(f"{engine} {number(gib)} GiB" for engine, gib in short.items())
     cures = [
         f"{', '.join(names)}: {'no TP on offer starts' if least is None else f'starts from TP {least} on'}."
@@ -126,7 +133,7 @@ def _lines(selection: Selection, options: Mapping[str, Any]) -> tuple[str, str]:
     """A call an engine, and that of the chart."""
     usual = {"tp": 1, "kv_dtype": "auto"}
     named = ("model", "hardware")
-    where = (selection.model, selection.chip)
+    where = (selection.model, selection.spelled[0])
     pairs = [
         kit.call_lines("kv_capacity", *where, command="kv capacity", named=named, defaults=usual, engine=engine,
                        max_model_len=selection.context, **options)

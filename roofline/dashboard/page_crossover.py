@@ -7,19 +7,20 @@ from typing import Any
 
 import streamlit as st
 
+from roofline.accelerators import Accelerator
 from roofline.answer import Answer
 from roofline.answers.common import roof_for
 from roofline.answers.crossover import crossover
 from roofline.answers.crossover_text import LEFT_OUT
 from roofline.answers.plot import figure
 from roofline.answers.plotted_crossover import crossover_scene
-from roofline.dashboard import kit
+from roofline.dashboard import kit, known
 from roofline.dashboard.controls import choice, escape, several, slider, steps, switch
-from roofline.dashboard.frame import catalog, known_model, model_ids
 from roofline.dashboard.live import live_slider
 from roofline.dashboard.live_charts import Chart, crossover_live_chart
 from roofline.dashboard.selection import Selection
 from roofline.errors import RooflineError
+from roofline.models import Model
 
 PARAMETERS = (
     "phase",
@@ -53,10 +54,11 @@ def page(selection: Selection) -> None:
     top = st.container()
     options, unknown = _options(selection)
     modes, priced = options["between"] == "modes", options["cost"] == "time"
-    chip, roof = (selection.chip, selection.roof_or_none) if priced else (None, None)
+    part, roof = (selection.part, selection.roof_or_none) if priced else (None, None)
+    chip = selection.spelled[0] if priced else None
     footer = (roof or "datasheet" if priced else "none; FLOPs of the formulas, no chip", LEFT_OUT[options["between"]])
     try:
-        found, chart = answer(selection.model, chip, roof, tuple(options.items()), unknown)
+        found, chart = answer(selection.loaded, part, roof, tuple(options.items()), unknown)
     except RooflineError as reason:
         with top:
             _refused(selection.model, reason)
@@ -68,17 +70,18 @@ def page(selection: Selection) -> None:
     kit.table(found)
     kit.notes(found, besides=LEFT_OUT[options["between"]])
     kit.folded(DERIVATION, "explain_crossover", lambda: kit.explain(found))
-    drawn = {"model": selection.model, "hardware": chip, "roof": roof, "unknown": unknown, **options}
+    drawn = {"model": selection.loaded, "hardware": part, "roof": roof, "unknown": unknown, **options}
     kit.downloads("crossover", found, lambda: figure("crossover", **drawn))
     kit.reproduce("crossover", *_lines(selection.model, chip, roof, unknown, options))
     kit.footer(*footer)
 
 
 @lru_cache(512)
-def answer(model: str, chip: str | None, roof: str | None, asked: Asked, unknown: str | None) -> tuple[Answer, Chart]:
+def answer(
+    model: Model, part: Accelerator | None, roof: str | None, asked: Asked, unknown: str | None
+) -> tuple[Answer, Chart]:
     """The answer and its chart, kept for a slider that comes back; they depend on nothing but the arguments."""
-    part = catalog()[chip] if chip else None
-    found = crossover(known_model(model), part, roof=roof, **dict(asked))
+    found = crossover(model, part, roof=roof, **dict(asked))
     scene = crossover_scene(found, unknown, part, roof_for(part, roof) if part else None)
     return found, crossover_live_chart(scene, RATIOS)
 
@@ -129,14 +132,14 @@ def _workload(phase: str, modes: bool, selection: Selection) -> tuple[dict[str, 
 def _refused(model: str, reason: RooflineError) -> None:
     """Why there is no answer, and what to choose instead."""
     kit.error(reason)
-    if model not in with_latent():
+    if "latent" not in known.model(model).shape:
         st.markdown(f"Models with a latent, to choose in the sidebar: {escape(', '.join(with_latent()))}.")
 
 
 @cache
 def with_latent() -> tuple[str, ...]:
     """The built-in models of latent attention."""
-    return tuple(name for name in model_ids() if "latent" in known_model(name).shape)
+    return tuple(name for name in known.built_in_models() if "latent" in known.model(name).shape)
 
 
 def _lines(

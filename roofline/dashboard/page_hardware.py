@@ -15,7 +15,7 @@ from roofline.answer import Answer
 from roofline.answers import hardware as answers
 from roofline.answers.common import chosen
 from roofline.answers.hardware_table import choices, hardware_compare, hardware_table
-from roofline.dashboard import kit
+from roofline.dashboard import kit, known
 from roofline.dashboard.controls import choice, several, text
 from roofline.dashboard.ridge_chart import ridge_alt, ridge_spec
 from roofline.dashboard.selection import Selection
@@ -63,16 +63,17 @@ def page(selection: Selection) -> None:
 def _own() -> Own:
     """Parts of an uploaded YAML, with its warnings; errors are those of `roofline hardware validate`."""
     with st.expander("Parts of your own: upload a hardware YAML"):
-        own: Own | None = uploaded(
-            "hardware", "hardware.yaml", ["yaml", "yml", "json"], _read, "The form of docs/hardware.schema.json"
+        file = uploaded(
+            known.HARDWARE, "hardware.yaml", ["yaml", "yml", "json"], _read, "The form of docs/hardware.schema.json"
         )
-        if own is not None:
+        own: Own = file.content if file else Own()
+        if file:
             names = ", ".join(part.id for part in own.parts)
-            told = f"Valid: {names}. In the table and the lists of this page; the sidebar has the built-in parts alone."
+            told = f"Valid: {names}. In the table, and in the lists of accelerators of every page."
             st.success(kit.escape(f"{told} On the command line every question takes --hardware {own.name}."))
             for warning in own.warnings:
                 st.warning(kit.escape(warning))
-    return own or Own()
+    return own
 
 
 def _read(path: str) -> Own:

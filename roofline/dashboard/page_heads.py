@@ -8,13 +8,13 @@ from typing import Any
 
 import streamlit as st
 
+from roofline.accelerators import Accelerator
 from roofline.answer import Answer
 from roofline.answers.heads import OMITS, chips
 from roofline.answers.plot import figure, plot
 from roofline.answers.put_in import heads_steps
-from roofline.dashboard import kit
+from roofline.dashboard import kit, known, uploads
 from roofline.dashboard.controls import choice, escape, slider, steps
-from roofline.dashboard.frame import catalog
 from roofline.dashboard.live import live_slider
 from roofline.dashboard.live_charts import Chart, heads_live_chart
 from roofline.dashboard.selection import Selection
@@ -34,31 +34,33 @@ def page(selection: Selection) -> None:
     )
     top = st.container()
     shape, roof = _options(), selection.roof_or_none
-    own, chart = drawn(selection.hardware, roof, shape)
+    found, chart = drawn(selection.parts, roof, shape)
     with top:
         asked = int(live_slider(HEADS, chart, unit="heads"))
-    every = nearest(asked, roof, shape)
-    _derivation(every, own["crossings"], asked)
+    every = nearest(asked, tuple(known.parts().values()), roof, shape)
+    _derivation(every, found["crossings"], asked)
     st.markdown(f"## Which chips suit {asked} heads")
     kit.table(every, height=420, alt="All accelerators by their distance from the head count, nearest first")
     kit.notes(every, besides=OMITS)
-    options = {**dict(shape), "roof": roof or (), "hardware": list(selection.hardware)}
+    options = {**dict(shape), "roof": roof or (), "hardware": selection.parts}
     kit.downloads("heads", every, lambda: figure("heads", **options))
-    kit.reproduce("heads", *kit.call_lines("chips", asked, named=("heads",), defaults=USUAL, roof=roof, **dict(shape)))
+    own = uploads.good(known.HARDWARE)
+    wanted = {"hardware": ["all", own.name] if own else None, "roof": roof, **dict(shape)}
+    kit.reproduce("heads", *kit.call_lines("chips", asked, named=("heads",), defaults=USUAL, **wanted))
     kit.footer(roof or "every roof that a part has", OMITS)
 
 
 @lru_cache(256)
-def drawn(hardware: tuple[str, ...], roof: str | None, shape: Shape) -> tuple[Answer, Chart]:
+def drawn(parts: tuple[Accelerator, ...], roof: str | None, shape: Shape) -> tuple[Answer, Chart]:
     """What the chart draws; immutable, and the same for any head count asked about."""
-    own = plot("heads", hardware=[catalog()[chip] for chip in hardware], roof=roof or (), **dict(shape))
-    return own, heads_live_chart(own.data, HEADS.low, HEADS.high)
+    found = plot("heads", hardware=parts, roof=roof or (), **dict(shape))
+    return found, heads_live_chart(found.data, HEADS.low, HEADS.high)
 
 
 @lru_cache(256)
-def nearest(asked: int, roof: str | None, shape: Shape) -> Answer:
+def nearest(asked: int, parts: tuple[Accelerator, ...], roof: str | None, shape: Shape) -> Answer:
     """Every accelerator by its distance from a head count."""
-    return chips(asked, list(catalog().values()), roof=roof, **dict(shape))
+    return chips(asked, parts, roof=roof, **dict(shape))
 
 
 def _options() -> Shape:

@@ -12,7 +12,7 @@ import streamlit as st
 from roofline.answer import Answer, Column
 from roofline.answers.kv import kv_pages
 from roofline.answers.kv_capacity import OMITS as CAPACITY_OMITS
-from roofline.dashboard import kit, kv_engines
+from roofline.dashboard import kit, known, kv_engines
 from roofline.dashboard.controls import choice, slider, steps
 from roofline.dashboard.kv_charts import ROWS, grid_alt, grid_spec, sweep_alt, sweep_spec
 from roofline.dashboard.kv_requests import START, requests
@@ -66,9 +66,13 @@ def _controls(selection: Selection) -> dict[str, Any]:
 # --- pages against reserving ---
 
 
-@lru_cache(maxsize=128)
-def _answer(lengths: tuple[int, ...], **options: Any) -> Answer:
+def _answer(lengths: tuple[int, ...], **asked: Any) -> Answer:
     """The account of `kv_pages`, its waste as a share."""
+    return _kept(lengths, **asked | ({"model": known.model(asked["model"])} if "model" in asked else {}))
+
+
+@lru_cache(maxsize=128)
+def _kept(lengths: tuple[int, ...], **options: Any) -> Answer:
     pool = parse(options.pop("pool"), "B", "pool")
     if "bytes_per_token" in options:
         options["bytes_per_token"] = parse(options["bytes_per_token"], "B", "bytes_per_token")

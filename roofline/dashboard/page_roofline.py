@@ -10,15 +10,16 @@ from typing import Any
 
 import streamlit as st
 
+from roofline.accelerators import Accelerator
 from roofline.answer import Answer, Section
 from roofline.answers.plotted_step import step_data
 from roofline.answers.step import step
 from roofline.answers.step_report import OMITS
 from roofline.dashboard import charts, kit, step_controls
 from roofline.dashboard.controls import NOTES, choice, escape
-from roofline.dashboard.frame import known_model
 from roofline.dashboard.selection import ALL_ROOFS, Selection
 from roofline.dashboard.step_controls import workload_and_deployment
+from roofline.models import Model
 from roofline.units import show
 
 PARAMETERS = (*step_controls.PARAMETERS, "kernel")
@@ -31,7 +32,7 @@ HOW = "Click a point of the chart, or choose a kernel here, for its formulas wit
 
 def page(selection: Selection) -> None:
     """Chart, what was clicked on, table, downloads."""
-    options = workload_and_deployment(known_model(selection.model))
+    options = workload_and_deployment(selection.loaded)
     with kit.guarded():
         _answered(selection, options)
     others = "datasheet, for times, shares and bounds; the other roofs are only drawn"
@@ -39,15 +40,15 @@ def page(selection: Selection) -> None:
 
 
 @lru_cache(maxsize=128)
-def _found(name: str, hardware: tuple[str, ...], **options: Any) -> Answer:
-    return step_data(known_model(name), hardware, color="bound", **options)
+def _found(model: Model, parts: tuple[Accelerator, ...], **options: Any) -> Answer:
+    return step_data(model, parts, color="bound", **options)
 
 
 def _answered(selection: Selection, options: Mapping[str, Any]) -> None:
     """Everything that follows from the choices."""
     context = 0 if options["phase"] == "oneshot" else selection.context
     asked = {**options, "batch": selection.batch, "context": context, "roof": selection.roof}
-    found = _found(selection.model, selection.hardware, **asked)
+    found = _found(selection.loaded, selection.parts, **asked)
     st.markdown(f"**{escape(found.title)}**")
     above = st.container()
     name = _kernel(found)
@@ -59,7 +60,7 @@ def _answered(selection: Selection, options: Mapping[str, Any]) -> None:
     kit.notes(found, besides=OMITS)
     derived = replace(found, sections=(*told, *found.sections))
     kit.downloads("roofline", derived, lambda: _figure(found))
-    chips = selection.chip if len(selection.hardware) == 1 else list(selection.hardware)
+    chips = selection.spelled[0] if len(selection.spelled) == 1 else list(selection.spelled)
     asked |= {"hardware": chips, "color": "bound"}
     kit.reproduce(
         "roofline", *kit.call_lines("plot", "step", named=("",), defaults=DEFAULTS, model=selection.model, **asked)

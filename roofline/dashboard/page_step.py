@@ -9,18 +9,18 @@ from typing import Any
 import pyarrow as pa
 import streamlit as st
 
+from roofline.accelerators import Accelerator
 from roofline.answer import Answer
 from roofline.answers.compare import DEGREES, compare
 from roofline.answers.step import step
 from roofline.answers.step_fit import larger_that_fit
 from roofline.answers.step_map import BATCHES, LENGTHS, step_map
 from roofline.answers.step_report import OMITS
-from roofline.dashboard import kit, step_controls
-from roofline.dashboard.frame import known_model
+from roofline.dashboard import kit, known, step_controls
 from roofline.dashboard.selection import Selection
 from roofline.dashboard.step_charts import bars, bars_alt, helping, helping_alt, map_alt, map_data, map_spec
 from roofline.dashboard.step_controls import LATENCY, NEW_TOKENS, workload_and_deployment
-from roofline.dashboard.uploads import uploaded
+from roofline.dashboard.uploads import File, uploaded
 from roofline.models import Model, load_model
 from roofline.plan import Deployment
 from roofline.units import number, show
@@ -30,6 +30,7 @@ VIEWS = ("Ledger", "What would help", "Batch and length")
 # of the library, so that what the page starts with is written out where it differs
 DEFAULTS = {name: given.default for name, given in signature(step).parameters.items()}
 AXES = {"context": LENGTHS, "q_len": NEW_TOKENS}  # of the map, the values of the sliders
+CONFIG = "The configuration as the Hugging Face hub has it"
 VISIT = "_step_map_visit"  # clicks on the map so far: as a part of what is selected, a second click on a cell is news
 PHASES = {"decode": "", "oneshot": "", "chunked": "", "mixed": " of the decode part"}
 
@@ -37,59 +38,66 @@ PHASES = {"decode": "", "oneshot": "", "chunked": "", "mixed": " of the decode p
 def page(selection: Selection) -> None:
     """The ledger of a step, its bounds, what would help, and the bound over batch and length."""
     with st.expander("A model of your own: upload its config.json"):
-        own = uploaded("model", "config.json", ["json"], load_model, "The configuration as the Hugging Face hub has it")
-    if own is not None:
-        st.info("Shown is the uploaded model, not the one of the sidebar.", icon=":material/upload_file:")
-    model = known_model(selection.model) if own is None else own
-    options = workload_and_deployment(model, latency=True)
+        own = uploaded(known.MODEL, "config.json", ["json"], load_model, CONFIG, then=_chosen)
+        if own is not None:
+            told = f"Read: {own.name}. It stands in the list of models of the sidebar, for every page."
+            st.success(kit.escape(told))
+    options = workload_and_deployment(selection.loaded, latency=True)
     with kit.guarded():
-        _answered(selection, model, options)
+        _answered(selection, options)
     kit.footer(selection.roof_or_none or "datasheet", OMITS)
 
 
 @lru_cache(maxsize=256)
-def _step(model: Model, hardware: str, **options: Any) -> Answer:
+def _step(model: Model, hardware: Accelerator, **options: Any) -> Answer:
     return step(model, hardware, **options)
 
 
 @lru_cache(maxsize=64)
-def _map(model: Model, hardware: str, **options: Any) -> tuple[Answer, pa.Table]:
+def _map(model: Model, hardware: Accelerator, **options: Any) -> tuple[Answer, pa.Table]:
     along = "q_len" if options["phase"] == "oneshot" else "context"
     mapped = step_map(model, hardware, batches=BATCHES, lengths=AXES[along], **options)
     return mapped, map_data(mapped)
 
 
 @lru_cache(maxsize=64)
-def _compare(model: Model, hardware: tuple[str, ...], spread: tuple[tuple[str, int], ...], **options: Any) -> Answer:
+def _compare(
+    model: Model, hardware: tuple[Accelerator, ...], spread: tuple[tuple[str, int], ...], **options: Any
+) -> Answer:
     return compare(model, hardware, deployments=[dict(spread)], **options)
 
 
 @lru_cache(maxsize=64)
-def _larger(model: Model, hardware: str, **options: Any) -> list[Deployment]:
+def _larger(model: Model, hardware: Accelerator, **options: Any) -> list[Deployment]:
     return larger_that_fit(model, hardware, **options)
 
 
-def _answered(selection: Selection, model: Model, options: dict[str, Any]) -> None:
+def _chosen(file: File) -> None:
+    """Show a model that has just arrived."""
+    st.session_state["model"] = file.name
+
+
+def _answered(selection: Selection, options: dict[str, Any]) -> None:
     """Everything that follows from the choices."""
+    model, part = selection.loaded, selection.part
     load = {"batch": selection.batch, "context": 0 if options["phase"] == "oneshot" else selection.context}
     roof: dict[str, Any] = {"roof": selection.roof_or_none}
     timeless = {name: value for name, value in options.items() if name != LATENCY}
     asked = {**options, **load}
-    found = _step(model, selection.chip, **asked, **roof)
+    found = _step(model, part, **asked, **roof)
     _headline(found)
     if found["fits"] is False:
-        _too_large(found, _larger(model, selection.chip, **timeless, **load))
+        _too_large(found, _larger(model, part, **timeless, **load))
     st.header("Where the step goes")
     kit.chart(bars(found), "step_bars", bars_alt(found))
     if len(selection.hardware) > 1:
-        _side_by_side(selection, model, asked | roof)
+        _side_by_side(selection, asked | roof)
     ledger, helping, mapping = kit.views(*VIEWS)
     ledger.show(lambda: _ledger(found))
     helping.show(lambda: _help(found))
-    mapping.show(lambda: _heat_map(*_map(model, selection.chip, **timeless, **roof), asked))
-    name = selection.model if model is known_model(selection.model) else "config.json"
+    mapping.show(lambda: _heat_map(*_map(model, part, **timeless, **roof), asked))
     lines = kit.call_lines(
-        "step", name, selection.chip, named=("model", "hardware"), defaults=DEFAULTS, **asked, **roof
+        "step", selection.model, selection.spelled[0], named=("model", "hardware"), defaults=DEFAULTS, **asked, **roof
     )
     kit.reproduce("step", *lines)
 
@@ -140,12 +148,12 @@ def _too_large(found: Answer, larger: list[Deployment]) -> None:
     st.info(kit.escape(f"{need} {told}{fewer}"), icon=":material/memory:")
 
 
-def _side_by_side(selection: Selection, model: Model, asked: dict[str, Any]) -> None:
+def _side_by_side(selection: Selection, asked: dict[str, Any]) -> None:
     """The same step on both accelerators."""
     spread = tuple((name, asked[name]) for name in DEGREES if asked[name] != 1)
     rest = {name: value for name, value in asked.items() if name not in DEGREES}
     st.header("Side by side")
-    kit.table(_compare(model, selection.hardware, spread, **rest))
+    kit.table(_compare(selection.loaded, selection.parts, spread, **rest))
 
 
 def _ledger(found: Answer) -> None:
