@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 from roofline._generated import law
 from roofline.answer import Answer, Column, Section
 from roofline.answers.common import chosen
-from roofline.answers.step import Asked, ask, kernel_row, parts_of, workload
+from roofline.answers.step import Asked, ask, kernel_row, parts_of, terms
 from roofline.answers.step_report import CONVENTION, OMITS, said, sections
 from roofline.answers.step_verdict import bound
 from roofline.errors import NoAnswer, UnknownName
-from roofline.glossary import check
 from roofline.models import Model, fits_positions, load_model
-from roofline.plan import Deployment, Options
 from roofline.units import number, show
 
 if TYPE_CHECKING:
@@ -68,7 +66,8 @@ def step_data(
     parts = chosen(hardware)
     every, name = roof == ALL_ROOFS, None if roof == ALL_ROOFS else roof
     whole = load_model(model)
-    steps = [_asked(whole, part, name, **options) for part in parts.parts]
+    asked = terms(**options, roof=name)
+    steps = [ask(whole, part, *asked) for part in parts.parts]
     kernels = [_placed(kernel_row(c, a), a, c.use.values) for a in steps for c in a.costs]
     points = [row for row in kernels if row["attained_flop_per_s"]]
     if not points:
@@ -90,40 +89,6 @@ def step_data(
     }
     return Answer("plot-step", data, COLUMNS, title=data["title"], notes=_notes(steps, data, parts.warnings),
                   sections=_sections(steps, kernels), digest=parts.digest)  # fmt: skip
-
-
-def _asked(
-    model: Model,
-    part: Accelerator,
-    roof: str | None,
-    *,
-    phase: str = "decode",
-    batch: float = 1,
-    q_len: float | None = None,
-    context: float = 0,
-    drafts: float = 0,
-    acceptance: float | None = None,  # of the latency, which `step` tells
-    prefill_batch: float = 1,
-    prefill_context: float = 0,
-    image_tokens: float = 0,
-    tp: int = 1,
-    dp: int = 1,
-    ep: int = 1,
-    pp: int = 1,
-    cp: int = 1,
-    micro_batches: int = 1,
-    link_bandwidth: float | None = None,
-    launch_gap: float = 0,
-    n_kernels: float | None = None,
-    slo: float | None = None,
-    **widths: Any,
-) -> Asked:
-    """The step on one accelerator, its options sorted."""
-    load = workload(phase, batch, q_len, context, drafts, prefill_batch, prefill_context, image_tokens)
-    count = n_kernels if n_kernels is None else check("n_kernels", n_kernels)
-    launch = {"launch_gap": check("launch_gap", launch_gap), "n_kernels": count}
-    spread = Deployment(tp, dp, ep, pp, cp, micro_batches)
-    return ask(model, part, load, spread, Options(**widths), roof, link_bandwidth, launch)
 
 
 def _placed(row: Record, asked: Asked, values: Mapping[str, Any]) -> Record:

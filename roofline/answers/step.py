@@ -88,32 +88,45 @@ def step(
     >>> answer["bound"], answer["fits"], round(answer["tpot_s"] * 1e3, 2)
     ('memory', True, 14.85)
     """
-    load = workload(phase, batch, q_len, context, drafts, prefill_batch, prefill_context, image_tokens)
-    spread = Deployment(tp, dp, ep, pp, cp, micro_batches)
-    options = Options(kv_dtype, weight_dtype, index_dtype, routing, mode, gather, kernel_heads, w_act)
-    launch = {
-        "launch_gap": check("launch_gap", launch_gap),
-        "n_kernels": n_kernels if n_kernels is None else check("n_kernels", n_kernels),
-    }
+    asked_for = terms(**{name: value for name, value in locals().items() if name not in ("model", "hardware")})
     parts = chosen(hardware)
     if len(parts.parts) != 1:
         raise BadValue(
             "hardware", ", ".join(p.id for p in parts.parts), "one part", "`roofline compare` sets several side by side"
         )
-    asked = ask(
-        load_model(model),
-        parts.parts[0],
-        load,
-        spread,
-        options,
-        roof,
-        link_bandwidth,
-        launch,
-    )
+    asked = ask(load_model(model), parts.parts[0], *asked_for)
     data = document(asked, acceptance, slo)
-    title = f"{phase} step of {asked.model.name} on {spread.gpus} x {asked.part.id}"
+    title = f"{phase} step of {asked.model.name} on {asked.step.deployment.gpus} x {asked.part.id}"
     return Answer(
         "step", data, COLUMNS, "kernels", title, notes(asked, data, parts.warnings), sections(asked, data), parts.digest
+    )
+
+
+class Terms(NamedTuple):
+    """What the keywords of `step` say of a configuration, sorted."""
+
+    load: Workload
+    spread: Deployment
+    options: Options
+    roof: str | None
+    link: float | None
+    launch: Mapping[str, Any]
+
+
+def terms(**given: Any) -> Terms:
+    """The keywords of `step` sorted; those that are not given stand at its defaults."""
+    usual: dict[str, Any] = step.__kwdefaults__ or {}
+    if strange := given.keys() - usual.keys():
+        raise TypeError(f"step takes no {', '.join(sorted(strange))}; it takes {', '.join(usual)}")
+    at = usual | given
+    gap, count = check("launch_gap", at["launch_gap"]), at["n_kernels"]
+    return Terms(
+        workload(*(at[name] for name in Workload._fields)),
+        Deployment(*(at[name] for name in Deployment._fields)),
+        Options(*(at[name] for name in Options._fields)),
+        at["roof"],
+        at["link_bandwidth"],
+        {"launch_gap": gap, "n_kernels": count if count is None else check("n_kernels", count)},
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from roofline.answers.common import chosen
-from roofline.answers.step import workload
+from roofline.answers.step import terms
 from roofline.answers.step_map import degrees
 from roofline.errors import BadValue
 from roofline.models import Model, load_model
@@ -22,28 +22,13 @@ WAYS = (("tp", "dp"), ("pp",))  # each divides weights, caches or both; the late
 def larger_that_fit(
     model: str | Model,
     hardware: str | Accelerator,
-    *,
-    phase: str = "decode",
-    batch: float = 1,
-    q_len: float | None = None,
-    context: float = 0,
-    drafts: float = 0,
-    prefill_batch: float = 1,
-    prefill_context: float = 0,
-    tp: int = 1,
-    dp: int = 1,
-    ep: int = 1,
-    pp: int = 1,
-    cp: int = 1,
-    micro_batches: int = 1,
-    kv_dtype: str = "auto",
-    weight_dtype: str = "auto",
+    **options: Any,
 ) -> list[Deployment]:
     """The smallest larger deployments that hold the step, one for each degree that alone makes it fit, the fewest
     devices first; none where the capacity is not sourced.
 
-    Parameters: as `roofline.step`.  Grown are tp and dp, pp where neither helps or there are stages already.  Experts
-    spread along: ep grows with the ranks as far as the experts divide.
+    Parameters: those of `roofline.step`.  Grown are tp and dp, pp where neither helps or there are stages already.
+    Experts spread along: ep grows with the ranks as far as the experts divide.
 
     >>> [spread[:3] for spread in larger_that_fit("deepseek-v3.2", "h200-sxm", batch=64, context=8192)]
     [(8, 1, 8), (1, 8, 8)]
@@ -51,13 +36,14 @@ def larger_that_fit(
     part = chosen(hardware).parts[0]
     if part.visible_bytes is None:
         return []
-    found = with_weight_dtype(load_model(model), weight_dtype)
-    load = workload(phase, batch, q_len, context, drafts, prefill_batch, prefill_context, 0)
-    start, options = Deployment(tp, dp, ep, pp, cp, micro_batches), Options(kv_dtype, weight_dtype)
+    asked = terms(**options)
+    found, start = with_weight_dtype(load_model(model), asked.options.weight_dtype), asked.spread
     capacity, held = part.visible_bytes, list[Deployment]()
     for ways in WAYS:
         if not held or start.pp > 1:
-            tried = [_smallest(found, capacity, load, list(_grown(found, start, way)), options) for way in ways]
+            tried = [
+                _smallest(found, capacity, asked.load, list(_grown(found, start, way)), asked.options) for way in ways
+            ]
             held += [spread for spread in tried if spread is not None]
     return sorted(held, key=lambda spread: spread.gpus)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from inspect import signature
 from typing import Any
 
 import streamlit as st
@@ -23,7 +22,7 @@ from roofline.models import Model
 from roofline.units import show
 
 PARAMETERS = (*step_controls.PARAMETERS, "kernel")
-DEFAULTS = {name: given.default for name, given in signature(step).parameters.items()}  # of the library
+DEFAULTS = step.__kwdefaults__ or {}  # of the library
 CHART, NOTHING = "roofline_chart", "none"
 PICKED = "_roofline_picked"  # in the session: what was clicked last
 FIRST, STRUT = r"\begin{aligned} ", r"\rule{0pt}{1.7em} "  # the browser cuts the top of a fraction in the first line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from inspect import signature
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +27,7 @@ from roofline.units import number, show
 PARAMETERS = (*step_controls.PARAMETERS, LATENCY, "view")
 VIEWS = ("Ledger", "What would help", "Batch and length")
 # of the library, so that what the page starts with is written out where it differs
-DEFAULTS = {name: given.default for name, given in signature(step).parameters.items()}
+DEFAULTS = step.__kwdefaults__ or {}
 AXES = {"context": LENGTHS, "q_len": NEW_TOKENS}  # of the map, the values of the sliders
 CONFIG = "The configuration as the Hugging Face hub has it"
 VISIT = "_step_map_visit"  # clicks on the map so far: as a part of what is selected, a second click on a cell is news
