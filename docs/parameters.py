@@ -8,7 +8,7 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from roofline.dashboard import controls, frame
+from roofline.dashboard import controls, frame, visits
 from roofline.dashboard.deployment import IN_FLIGHT
 from roofline.dashboard.kv_requests import ARTICLE, EXPECTED
 from roofline.dashboard.parameters import PARAMETERS
@@ -45,7 +45,7 @@ def parameters_page() -> str:
     for at, page in enumerate(frame.PAGES):
         module = page.module()
         seen = _seen(module)
-        shared |= {name: seen[name] for name in frame.SHARED}
+        shared |= {name: seen[name] for name in visits.SHARED}
         own = [_row(name, seen.get(name)) for name in module.PARAMETERS]
         lines += [f"## {page.title} (`/{page.path if at else ''}`)", "", *HEAD, *own, ""]
     lines[1:1] = ["## Sidebar", "", *HEAD, *(_row(name, control) for name, control in shared.items()), ""]
@@ -65,11 +65,11 @@ def _seen(module: Any) -> dict[str, controls.Control]:
 def _drawn(module: Any, **address: str) -> dict[str, controls.Control]:
     """The controls of one run of a page."""
     seen: dict[str, controls.Control] = {}
-    check = controls.Control._check_address
+    given = controls.Control._given
 
-    def noted(control: controls.Control) -> None:
+    def noted(control: controls.Control) -> tuple[Any, bool]:
         seen.setdefault(control.name, control)
-        check(control)
+        return given(control)
 
     def script(module, selection):  # its source alone is run, so no names of this file
         from importlib import import_module
@@ -83,11 +83,11 @@ def _drawn(module: Any, **address: str) -> dict[str, controls.Control]:
     at = AppTest.from_function(script, args=(module.__name__, Selection()), default_timeout=60)
     for name, value in address.items():
         at.query_params[name] = value
-    controls.Control._check_address = noted  # type: ignore[method-assign]
+    controls.Control._given = noted  # type: ignore[method-assign]
     try:
         at.run()
     finally:
-        controls.Control._check_address = check  # type: ignore[method-assign]
+        controls.Control._given = given  # type: ignore[method-assign]
     return seen
 
 

@@ -196,6 +196,12 @@ class Tab:
             button.click()
         return Path(coming.value.path()).read_bytes()
 
+    def visit(self, title: str) -> None:
+        """Go to another page by the navigation."""
+        link = self.page.locator('[data-testid="stSidebarNavLink"]').filter(has_text=title)
+        self.rerun(link.click)
+        self.page.get_by_role("heading", name=title, exact=True, level=1).wait_for()
+
     def unfold(self, name: str) -> None:
         """Open a closed part of the page, whose content is made then."""
         self.rerun(lambda: self.page.locator(f".st-key-_{name} summary").first.click())

@@ -110,6 +110,19 @@ def test_what_is_default_is_not_in_the_link(tab: real.Tab) -> None:
     tab.linked()
 
 
+def test_every_page_is_found_as_it_was_left(tab: real.Tab) -> None:
+    """`tp` is one number here and several there, and each page keeps its own; so does the live slider."""
+    tab.open("step", tp=2)
+    tab.visit("MHA or MQA mode")
+    assert tab.query() == ""
+    tab.visit("Head count")
+    tab.rerun(lambda: tab.page.locator(".live input[type=range]").press("ArrowRight"))
+    tab.visit("Model step")
+    tab.linked("tp=2")
+    tab.visit("Head count")
+    tab.linked("heads=65")
+
+
 def test_downloads_open_and_hold_the_numbers_shown(tab: real.Tab) -> None:
     tab.open("heads", hardware="h800-sxm", roof="flashmla")
     files = {suffix: tab.download("heads", suffix) for suffix in ("pdf", "svg", "png", "csv", "json", "tex")}

@@ -15,7 +15,7 @@ import roofline
 from roofline.answers.put_in import heads_steps, put_in
 from roofline.cli import app as cli_app
 from roofline.cli import run
-from roofline.dashboard import controls, frame, kit
+from roofline.dashboard import controls, frame, kit, visits
 from roofline.dashboard.parameters import PARAMETERS
 from roofline.dashboard.selection import Selection
 
@@ -93,8 +93,8 @@ def test_the_frame_draws_its_first_page_with_the_shared_choices() -> None:
 
 def test_the_parameters_that_have_words_are_those_of_the_sidebar_and_the_pages() -> None:
     own = [set(page.module().PARAMETERS) for page in PAGES]
-    assert not any(names & set(frame.SHARED) for names in own)
-    assert set().union(frame.SHARED, *own) == set(PARAMETERS)
+    assert not any(names & set(visits.SHARED) for names in own)
+    assert set().union(visits.SHARED, *own) == set(PARAMETERS)
 
 
 @pytest.mark.parametrize("module", [page.module().__name__ for page in PAGES])

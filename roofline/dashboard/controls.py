@@ -6,17 +6,21 @@ the widget, and a note says what was refused, what was expected and which defaul
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import streamlit as st
 
+from roofline.dashboard import visits
 from roofline.dashboard.parameters import PARAMETERS, label
 from roofline.glossary import GLOSSARY
 from roofline.units import number as plain
 
 NOTES = "_refused"  # in the session: parameter -> what was refused
+WHOLE, DECIMAL = r"-?[0-9]{1,18}", r"-?[0-9]{1,18}(\.[0-9]{1,18})?(e[+-]?[0-9]{1,2})?"
 SHOWN = 40  # characters of a refused value that are told
 Kind = Literal["choice", "several", "slider", "steps", "switch", "text"]
 
@@ -60,18 +64,31 @@ class Control:
 
     def show(self, where: Any = st) -> Any:
         """Draw the widget and return its value; a refused parameter of the address leaves a note."""
-        self._check_address()
-        common = {"key": self.name, "help": help_text(self.name), "bind": "query-params"}
-        value = getattr(self, f"_{self.kind}")(where, label(self.name), common)
-        if value != self._plain_default():
-            _notes().pop(self.name, None)
-        return value
+        common = {"key": self.name, "help": help_text(self.name), **self._ready()}
+        return getattr(self, f"_{self.kind}")(where, label(self.name), common)
+
+    def tabs(self) -> Any:
+        """The options of a choice as tabs, a container each."""
+        return st.tabs(self.options, key=self.name, **self._ready())
+
+    def _ready(self) -> dict[str, Any]:
+        """See to the address and to what the page was left with; what the widget needs beside, so that a note about its
+        parameter goes when the control is touched."""
+        given, mended = self._given()
+        if visits.arrives(self.name) or mended:
+            value = visits.left(self.name) if given is None else given
+            st.session_state[self.name] = value if self._takes(value) else self._plain_default()
+        touched = {"on_change": partial(_notes().pop, self.name, None)} if self.name in _notes() else {}
+        return touched if visits.is_wrong(self.name) else touched | {"bind": "query-params"}
 
     def from_address(self) -> Any:
         """The value that the address gives, where no widget of Streamlit is drawn; refused values leave a note."""
-        self._check_address()
-        raw = st.query_params.get_all(self.name)
-        return self._number(raw[-1]) if raw and not self.refuses(raw) else self._number(self.default)
+        given, _ = self._given()
+        if visits.arrives(self.name) and given is None and self._takes(left := visits.left(self.name)):
+            self.to_address(given := left)
+        value = self._plain_default() if given is None else given
+        visits.keep(self.name, value)
+        return value
 
     def to_address(self, value: Any) -> None:
         """Put a value into the address, or take it out where it is the default or refused."""
@@ -88,39 +105,73 @@ class Control:
         return round(float(value)) if whole else float(f"{float(value):.10g}")
 
     def _plain_default(self) -> Any:
+        if self.kind == "slider":
+            return self._number(self.default)
         return list(self.default) if self.kind == "several" else self.default
 
-    def _check_address(self) -> None:
-        raw = st.query_params.get_all(self.name)
+    def _takes(self, value: Any) -> bool:
+        """Whether the widget can be set to this."""
+        if self.kind in ("choice", "steps"):
+            return value in self.options
+        if self.kind == "several":
+            return isinstance(value, (list, tuple)) and all(one in self.options for one in value)
+        if self.kind == "slider":
+            return isinstance(value, (int, float)) and self.low <= value <= self.high
+        return isinstance(value, bool if self.kind == "switch" else str)
+
+    def _parsed(self, raw: Sequence[str]) -> Any:
+        """What values of the address that are not refused stand for."""
+        if self.kind in ("choice", "steps", "several"):
+            found = [option for option in self.options if str(option) in raw]
+            return found if self.kind == "several" else found[0]
+        if self.kind == "switch":
+            return raw[-1].lower() == "true"
+        return self._number(raw[-1]) if self.kind == "slider" else raw[-1]
+
+    def _given(self) -> tuple[Any, bool]:
+        """What the address gives, None where that is nothing or refused, and whether the widget must be set to it.
+
+        What is refused leaves a note and is taken out of the address: Streamlit would drop it without a word, or make
+        something else of it.
+        """
+        if visits.mends(self.name):
+            return None, True
+        given = st.query_params.get_all(self.name)
+        raw = self._spelled(given)
+        if raw != given:
+            st.query_params[self.name] = raw
         if raw and (expected := self.refuses(raw)):
             if self.kind == "several":
                 told = "; ".join(str(d) for d in self.default) or "none"
             else:
                 told = plain(self.default) if isinstance(self.default, float) else str(self.default)
             _notes()[self.name] = (shorten(", ".join(raw)), expected, told)
+            visits.forget(self.name)
+            visits.wrong(self.name)
+            return None, True
+        return (self._parsed(raw) if raw else None), raw != given
+
+    def _spelled(self, raw: list[str]) -> list[str]:
+        """Numbers among options as these are written: 2 for 2.0."""
+        numbers = {float(o): str(o) for o in self.options if isinstance(o, float)}
+        return [numbers.get(float(r), r) if re.fullmatch(DECIMAL, r) else r for r in raw]
 
     def refuses(self, raw: Sequence[str]) -> str:
         """What was expected where the widget does not take these values of the address, else nothing."""
         if self.kind in ("choice", "steps", "several"):
             known = {str(o) for o in self.options}
-            names = ", ".join(list(map(str, self.options))[:8]) + (", ..." if len(self.options) > 8 else "")
+            names = "; ".join(list(map(str, self.options))[:8]) + ("; ..." if len(self.options) > 8 else "")
             good = all(r in known for r in raw) and (self.kind == "several" or len(raw) == 1)
             return "" if good else f"{'some' if self.kind == 'several' else 'one'} of {names}"
         if self.kind == "switch":
-            return "" if raw[-1].lower() in ("true", "false") else "true or false"
+            return "" if raw[-1].lower() in ("true", "false") and len(raw) == 1 else "true or false"
         if self.kind == "text":
-            return "" if len(raw[-1]) <= self.high else f"at most {self.high:g} characters"
-        expected = f"a number from {plain(self.low)} to {plain(self.high)}"
-        try:
-            value = float(raw[-1])
-        except ValueError:
-            return expected
-        return "" if self.low <= value <= self.high else expected
-
-    def tabs(self) -> Any:
-        """The options of a choice as tabs, a container each."""
-        self._check_address()
-        return st.tabs(self.options, key=self.name, bind="query-params")
+            return "" if len(raw[-1]) <= self.high and len(raw) == 1 else f"at most {self.high:g} characters"
+        number, pattern = (
+            ("a whole number", WHOLE) if isinstance(self._number(self.low), int) else ("a number", DECIMAL)
+        )
+        good = len(raw) == 1 and bool(re.fullmatch(pattern, raw[0])) and self.low <= float(raw[0]) <= self.high
+        return "" if good else f"{number} from {plain(self.low)} to {plain(self.high)}"
 
     def _choice(self, where: Any, label: str, common: dict[str, Any]) -> Any:
         at = self.options.index(self.default) if self.default in self.options else 0
@@ -186,6 +237,11 @@ def refusals() -> list[str]:
         f"{escape(told)} is used instead"
         for name, (got, expected, told) in _notes().items()
     ]
+
+
+def forgive() -> None:
+    """Drop all notes."""
+    _notes().clear()
 
 
 def _notes() -> dict[str, tuple[str, str, str]]:

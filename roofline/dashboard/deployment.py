@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from roofline.answers.step_map import degrees
+from roofline.dashboard import visits
 from roofline.dashboard.controls import choice, refuse, steps
 from roofline.dashboard.parameters import label
 from roofline.models import Model
@@ -94,6 +95,7 @@ def follow(name: str, start: int) -> None:
 
 def not_asked(name: str, used: str, why: str = "") -> None:
     """A note where the address gives a parameter that has no control in this view, unless it had one just now."""
+    visits.read(name)
     given = st.query_params.get_all(name)
     if given and given != [used] and name not in st.session_state:
         refuse(name, ", ".join(given), f"nothing{why}" if why else used, used)

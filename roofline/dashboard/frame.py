@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from roofline.dashboard import kit, known
-from roofline.dashboard.controls import choice, escape, refusals, shorten, steps
+from roofline.dashboard import kit, known, visits
+from roofline.dashboard.controls import choice, escape, forgive, refusals, refuse, shorten, steps
 from roofline.dashboard.parameters import PARAMETERS
 from roofline.dashboard.selection import ALL_ROOFS, Selection
 
@@ -27,10 +27,10 @@ class Page(NamedTuple):
     def module(self) -> Any:
         return import_module(f"roofline.dashboard.page_{self.path}")
 
-    def draw(self, selection: Selection) -> None:
+    def draw(self, chosen: list[Selection]) -> None:
         st.title(self.title)
         with kit.guarded():
-            self.module().page(selection)
+            self.module().page(chosen[0])
 
 
 PAGES = (  # in the order of the navigation
@@ -41,7 +41,6 @@ PAGES = (  # in the order of the navigation
     Page("KV memory", "kv"),
     Page("Hardware", "hardware"),
 )
-SHARED = ("model", "hardware", "hardware_2", "roof", "batch", "context")
 NONE = "none"
 BATCHES = tuple(2**k for k in range(13))
 CONTEXTS = tuple(2**k for k in range(8, 21))
@@ -52,14 +51,24 @@ def main() -> None:
     """Draw the dashboard once; Streamlit calls this for every change."""
     st.set_page_config(page_title="roofline", layout="wide")
     with kit.guarded():
-        warnings = st.empty()
-        selection = shared_selection()
-        pages = [
-            st.Page(partial(page.draw, selection), title=page.title, url_path=page.path, default=page is PAGES[0])
+        chosen: list[Selection] = []
+        pages = {
+            page.path: st.Page(
+                partial(page.draw, chosen), title=page.title, url_path=page.path, default=page is PAGES[0]
+            )
             for page in PAGES
-        ]
-        st.navigation(pages).run()
-        _tell(warnings, [*refusals(), *_unknown()])
+        }
+        now = st.navigation(list(pages.values()))
+        if visits.enter(next(path for path, page in pages.items() if page is now)):
+            forgive()
+        warnings = st.empty()
+        chosen.append(shared_selection())
+        now.run()
+        for name, value in visits.idle():
+            refuse(name, value, "nothing in this view", "the default")
+        if visits.mended():
+            st.rerun()
+        _tell(warnings, [*refusals(), *(_unknown(name) for name in st.query_params if name not in PARAMETERS)])
     warm()
 
 
@@ -97,10 +106,8 @@ def roof_names(chips: tuple[str, ...]) -> tuple[str, ...]:
     return (ALL_ROOFS, *(name for name in found[0] if all(name in other for other in found)))
 
 
-def _unknown() -> list[str]:
-    """Parameters of the address that no page has."""
-    strange = [shorten(name) for name in st.query_params if name not in PARAMETERS]
-    return [f"{escape(repr(name))} in the address is not a parameter of this page and is ignored" for name in strange]
+def _unknown(name: str) -> str:
+    return f"{escape(repr(shorten(name)))} in the address is no parameter of the dashboard and is ignored"
 
 
 def _tell(place: Any, told: list[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from roofline.dashboard import kit
+from roofline.dashboard import kit, visits
 from roofline.dashboard.controls import NOTES, refuse, shorten
 from roofline.dashboard.parameters import label
 from roofline.memory.presets import PRESETS
@@ -70,6 +70,7 @@ def _edited(where: Any) -> str:
 
 def _told() -> str:
     """The list as text: from the field, at first from the address; what cannot be read is told and not used."""
+    visits.read("lengths")
     held = st.session_state
     before, typed = held.get("_kv_told", ARTICLE), "_kv_text" in held
     told = str(held["_kv_text"] if typed else st.query_params.get("lengths", before))
