@@ -169,3 +169,13 @@ def test_a_part_compared_with_itself_is_one() -> None:
     assert len({column.title for column in found.columns}) == 5
     with pytest.raises(BadValue, match="one accelerator"):
         roofline.hardware_compare("b200-sxm", "all")
+
+
+@pytest.mark.parametrize("roof", ["practical", "flashmla"])
+def test_a_row_has_the_rates_of_its_roof_or_none(roof: str) -> None:
+    """MI325X has no measured roof: its datasheet's rates have no place in a table of measured ones."""
+    catalog = roofline.load_catalog()
+    for row in roofline.hardware_table(roof=roof).rows:
+        own = {(r.peak, r.bandwidth) for r in catalog[row["hardware"]].roofs if r.name == roof and r.has_rates}
+        assert (row["peak_flop_per_s"], row["bandwidth_byte_per_s"]) in (own or {(None, None)})
+        assert (row["ridge_flop_per_byte"] is None) == (row["peak_flop_per_s"] is None)

@@ -316,19 +316,19 @@ def test_a_click_chooses_the_kernel_and_zooming_does_not(monkeypatch: pytest.Mon
     page: Any = page_roofline
 
     class Event:
-        def __init__(self, *names: str) -> None:
-            self.selection = {"pick": [{"name": name} for name in names], "zoom": {}}
+        def __init__(self, visit: int, *names: str) -> None:
+            self.selection = {"pick": [{"name": name, "visit": visit} for name in names], "zoom": {}}
 
-    state: dict[str, Any] = {page.CHART: Event("head")}
+    state: dict[str, Any] = {page.CHART: Event(0, "head")}
     monkeypatch.setattr(page.st, "session_state", state)
     page._clicked()
     assert state["kernel"] == "head"
     state["kernel"] = "norm"  # chosen in the box; a zoom then tells the old click again
     page._clicked()
     assert state["kernel"] == "norm"
-    state[page.CHART] = Event("embedding")
+    state[page.CHART] = Event(1, "head")  # the same point once more
     page._clicked()
-    assert state["kernel"] == "embedding"
-    state[page.CHART] = Event()
+    assert state["kernel"] == "head"
+    state[page.CHART] = Event(2)  # beside the points
     page._clicked()
-    assert state["kernel"] == "none"
+    assert state["kernel"] == "head"

@@ -45,8 +45,8 @@ def hardware_table(
 
     Parameters: files, YAML files or Accelerators to add; precision, bf16 (fp16 stands in where a part has none) or
     another one; roof, a name; vendor, one or several to keep; search, part of an id, a name, an architecture or a flag.
-    Parts without that roof have no ridge.  `source` is that of the roof, else of the bandwidth; `kind` is how its
-    numbers were had.
+    Parts without that roof have no ridge, and no rates of another one.  `source` is that of the roof (datasheet: else of
+    the bandwidth); `kind` is how its numbers were had.
 
     >>> [round(r["ridge_flop_per_byte"], 1) for r in hardware_table(search="h800").rows]
     [295.3]
@@ -167,20 +167,21 @@ def _numbers(part: Accelerator) -> Iterator[tuple[str, str, float | None, float]
 def _row(part: Accelerator, precision: str, name: str) -> dict[str, Any]:
     used = part.ridge_precision if precision == "bf16" else precision
     roof = next((r for r in part.roofs if r.name == name and r.precision == used and r.has_rates), None)
+    plain = name == "datasheet"  # of which a part may have one number without the other
     return {
         "hardware": part.id,
         "name": part.name,
         "vendor": part.vendor,
         "architecture": part.architecture,
         "precision": used,
-        "peak_flop_per_s": roof.peak if roof else part.peaks.get(used),
-        "bandwidth_byte_per_s": roof.bandwidth if roof else part.bandwidth,
+        "peak_flop_per_s": roof.peak if roof else part.peaks.get(used) if plain else None,
+        "bandwidth_byte_per_s": roof.bandwidth if roof else part.bandwidth if plain else None,
         "ridge_flop_per_byte": roof.ridge if roof else None,
         "capacity_bytes": part.capacity_bytes,
         "link_bandwidth_byte_per_s": part.link,
         "exp_rate_exp_per_s": part.exp_rate,
         "kind": roof.kind if roof else None,
-        "source": _source(part, roof),
+        "source": _source(part, roof) if roof or plain else None,
         "flags": list(_flags(part, roof)),
         "origin": part.origin,
     }

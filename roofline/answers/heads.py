@@ -121,7 +121,7 @@ def chips(heads: float = 64, hardware: str | Iterable[str | Accelerator] = "all"
         _COLUMNS[5],
         _COLUMNS[6],
         Column("distance_log2", "distance", "log2", show=lambda v: f"{v:+.3f}"),
-        Column("asked_bound", f"bound with {number(heads)} heads"),
+        Column("asked_bound", f"bound with {number(heads)} {'head' if heads == 1 else 'heads'}"),
     )
     title = f"Accelerators by their distance from {number(heads)} heads"
     return Answer(

@@ -14,6 +14,10 @@ from roofline.units import number, show
 Spec = dict[str, Any]
 ZOOM = {"name": "zoom", "select": "interval", "bind": "scales"}
 TERA = 1e12
+BINARY = {  # labels of axes in powers of two
+    "labelExpr": "datum.value >= 1048576 ? datum.value / 1048576 + 'Mi' : "
+    "datum.value >= 1024 ? datum.value / 1024 + 'Ki' : datum.value"
+}
 HEIGHT, LINE = 400, 13  # of the axes of the roofline, and of a line of its labels [pixel]
 HEADROOM = 2.5  # above the highest roof, for the labels of several
 SECOND = "#808080"  # the roofs of a second accelerator, readable on both themes
@@ -73,10 +77,11 @@ def values(records: Iterable[Mapping[str, Any]]) -> Spec:
     return {"values": list(records)}
 
 
-def roofline_spec(data: Mapping[str, Any], told: str = "") -> Spec:
+def roofline_spec(data: Mapping[str, Any], told: str = "", visit: int = 0) -> Spec:
     """The chart of ``plot("step")``: roofs, ridges and the kernels of a step; "pick" is the kernel clicked on.
 
-    told: name of the kernel that is explained, drawn with a thick edge.
+    told: name of the kernel that is explained, drawn with a thick edge; visit: another number after every click, so
+    that the next one is news even on the same point.
     """
     domain, color = data["domain"], ink()
     low, high = domain["attained_flop_per_s"]
@@ -110,7 +115,7 @@ def roofline_spec(data: Mapping[str, Any], told: str = "") -> Spec:
         {"data": marks, "mark": {**look, **way}, "encoding": {**PLAIN, "text": {"field": "number"}}}
         for way in ({"color": paper(), "stroke": paper(), "strokeWidth": 4, "strokeJoin": "round"}, {"color": color})
     ]
-    return layered([lines, _kernel_points(data, told), ridges, *labels], HEIGHT)
+    return layered([lines, _kernel_points(data, told, visit), ridges, *labels], HEIGHT)
 
 
 def _roof_name(roof: Mapping[str, Any]) -> str:
@@ -164,7 +169,7 @@ def _ridge(r: Mapping[str, Any]) -> Spec:
     }
 
 
-def _kernel_points(data: Mapping[str, Any], told: str) -> Spec:
+def _kernel_points(data: Mapping[str, Any], told: str, visit: int) -> Spec:
     """Size: share of the time; colour: what bounds it; shape: the accelerator.  Small points lie over large ones."""
     chips = [whole["hardware"] for whole in data["whole"]]
     hover = _hover(
@@ -173,10 +178,10 @@ def _kernel_points(data: Mapping[str, Any], told: str) -> Spec:
         share_text="share of time", bound="bound",
     )  # fmt: skip
     shown = {"name": "shown", "select": {"type": "point", "fields": ["bound"]}, "bind": "legend"}
-    pick = {"name": "pick", "select": {"type": "point", "fields": ["name", "hardware"], "toggle": False}}
+    pick = {"name": "pick", "select": {"type": "point", "fields": ["name", "hardware", "visit"], "toggle": False}}
     points = sorted(data["points"], key=lambda p: -p["share"])
     return {
-        "data": values(_kernel_record(p, told) for p in points),
+        "data": values(_kernel_record(p, told) | {"visit": visit} for p in points),
         "params": [pick, shown],
         "mark": {"type": "point", "filled": True, "stroke": ink(), "cursor": "pointer"},
         "encoding": {

@@ -83,10 +83,10 @@ def _in_flight(stages: int, where: Any) -> int:
     return 1
 
 
-def follow(name: str, start: int) -> None:
+def follow(name: str, start: Any) -> None:
     """Another model may start with another degree: a control that still stands at its start goes there too, since the
     address, which leaves starts out, would otherwise give another view."""
-    starts = st.session_state.setdefault("_starts", {})
+    starts = st.session_state.setdefault("_starts", {}).setdefault(visits.page(), {})
     before = starts.get(name, start)
     if before != start and st.session_state.get(name) == before:
         st.session_state[name] = start

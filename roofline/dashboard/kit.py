@@ -112,12 +112,20 @@ def explain(answer: Answer, *, titles: Iterable[str] | None = None) -> None:
             for formula in section.formulas:
                 st.latex(formula)
             if section.lines:
-                st.markdown("\n".join(f"- {escape(line)}" for line in section.lines))
+                st.markdown("\n".join(f"- {prose(line)}" for line in section.lines))
+
+
+def prose(text: str) -> str:
+    """A line of the library as Markdown: what stands between backticks as code, all else as it is."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return "".join(f"`{part}`" if at % 2 and part else escape(part) for at, part in enumerate(parts))
 
 
 def notes(answer: Answer, *, besides: str = "") -> None:
     """The notes that go with any form of an answer, less the one that the footer tells."""
-    st.caption("\n".join(f"- {escape(note)}" for note in answer.notes if note != besides))
+    st.caption("\n".join(f"- {prose(note)}" for note in answer.notes if note != besides))
 
 
 def downloads(name: str, answer: Answer, figure: Figure | None = None) -> None:
@@ -225,7 +233,7 @@ def footer(roof: str, omits: str) -> None:
     """Which roof was used and what is not modelled, below every page."""
     st.divider()
     st.caption(f"Roof: {escape(roof)}. Dense peaks, decimal units, bounds, not forecasts.")
-    st.caption(escape(omits))
+    st.caption(prose(omits))
 
 
 def error(problem: object) -> None:
@@ -267,6 +275,7 @@ __all__ = [
     "help_text",
     "message",
     "notes",
+    "prose",
     "reproduce",
     "table",
     "together",

@@ -9,17 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from roofline.answer import Answer
-from roofline.dashboard import kit
+from roofline.dashboard import charts, kit
 from roofline.memory.presets import PAGE_SIZES
 from roofline.units import number
 
 KINDS = {"F": "full", "P": "partly full", "S": "shared: pale, dashed", ".": "only reserved: dotted"}
 SINGLE = 64  # pages of a row up to which each is drawn by itself
 ROWS = 40  # requests that the grid shows
-BINARY_LABELS = {
-    "labelExpr": "datum.value >= 1048576 ? datum.value / 1048576 + 'Mi' : "
-    "datum.value >= 1024 ? datum.value / 1024 + 'Ki' : datum.value"
-}
 
 
 def cells(found: Answer) -> Iterator[dict[str, Any]]:
@@ -57,7 +53,7 @@ def grid_spec(found: Answer) -> dict[str, Any]:
     }  # fmt: skip
     kind = {"field": "kind", "type": "nominal", "scale": {"domain": kinds}}
     symbol = {"symbolSize": 200, "symbolType": "square"}
-    legend = {"legend": {"orient": "bottom", "columns": 2, "title": None, **symbol}}
+    legend = {"legend": charts.legend(2, title=None, **symbol)}
     dashes = {**kind, "scale": {"domain": kinds, "range": [[1, 0], [1, 0], [5, 2], [1, 2]]}, **legend}
     solid = {**kind, "scale": {"type": "ordinal", "domain": kinds, "range": [0.85, 0.85, 0.25, 0]}, "legend": None}
     outline = {
@@ -97,7 +93,7 @@ def sweep_spec(swept: Answer, found: Answer) -> dict[str, Any]:
         "axis": {"values": list(PAGE_SIZES), "format": "d"},
         "title": "page size [tokens]",
     }
-    y = {"field": "waste", "type": "quantitative", "axis": {"format": ".0%"}, "title": "empty slots"}
+    y = {"field": "waste", "type": "quantitative", "axis": {"format": "~%"}, "title": "empty slots"}
     color = {"field": "way", "type": "nominal", "legend": {"orient": "bottom", "title": None}}
     tooltip = [
         {"field": "page_size", "type": "quantitative"},
@@ -139,7 +135,7 @@ def curve_spec(curve: Answer, context: int) -> dict[str, Any]:
         "field": "context",
         "type": "quantitative",
         "scale": {"type": "log", "base": 2, "nice": False},
-        "axis": BINARY_LABELS,
+        "axis": charts.BINARY,
         "title": "tokens of a request",
     }
     y = {

@@ -16,6 +16,7 @@ from roofline.answers.kv_curve import kv_curve
 from roofline.answers.step_map import degrees
 from roofline.dashboard import kit
 from roofline.dashboard.controls import choice, slider, steps
+from roofline.dashboard.deployment import follow
 from roofline.dashboard.kv_charts import curve_alt, curve_spec
 from roofline.dashboard.selection import Selection
 from roofline.memory.engines import ENGINES
@@ -25,7 +26,8 @@ from roofline.units import number
 
 PARAMETERS = ("tp", "kv_dtype", "utilization")
 KV_DTYPES = ("auto", "bf16", "fp8", "fp8_row")
-USUAL = 16  # ranks that the page starts with: with fewer, the large models do not fit the usual cards
+UTILIZATION = 0.9
+MOST = 16  # ranks that the page starts with where no fewer hold the model
 SHOWN = (  # what matters first, for narrow screens; TP and DP are the same in every row
     Column("engine", "engine"),
     Column("starts", "starts"),
@@ -77,6 +79,16 @@ def _least(model: Model, hardware: Accelerator, engine: str, degrees: tuple[int,
     return min((row["tp"] for row in rows if row["starts"]), default=None)
 
 
+def _start(selection: Selection) -> int:
+    """The degree that the page starts with: the least with which the first engine does."""
+    model, part = selection.loaded, selection.part
+    few = tuple(n for n in _tensor_degrees(model) if n <= MOST)
+    if part.visible_bytes is None:
+        return few[-1]
+    asked = {"max_model_len": selection.context, "kv_dtype": "auto", "utilization": UTILIZATION}
+    return _least(model, part, ENGINES[0], few, **asked) or few[-1]
+
+
 def controls(selection: Selection) -> dict[str, Any]:
     """The options of `roofline.kv_capacity` that the page chooses."""
     st.markdown(
@@ -85,9 +97,12 @@ def controls(selection: Selection) -> dict[str, Any]:
     )
     left, middle, right = st.columns(3)
     offered = _tensor_degrees(selection.loaded)
-    tp = steps("tp", offered, max(n for n in offered if n <= USUAL)).show(left) if len(offered) > 1 else 1
+    tp = 1
+    if len(offered) > 1:
+        follow("tp", start := _start(selection))
+        tp = steps("tp", offered, start).show(left)
     options: dict[str, Any] = {"tp": int(tp), "kv_dtype": choice("kv_dtype", KV_DTYPES, "auto").show(middle)}
-    return options | {"utilization": slider("utilization", 0.5, 1.0, 0.9, 0.01).show(right)}
+    return options | {"utilization": slider("utilization", 0.5, 1.0, UTILIZATION, 0.01).show(right)}
 
 
 def capacity(selection: Selection, options: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ const si = (value, unit = "", digits = 4) => {
   return Number((value / scale).toPrecision(digits)) + (unit && " ") + letter + unit;
 };
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const units = (value, unit) => (unit && " ") + (value === 1 ? unit.replace(/s$/, "") : unit);
 const count = (value) => value >= 1000 ? whole.format(value) : String(Number(value.toPrecision(4)));
 
 function svg(parent, name, attributes, text, space = "http://www.w3.org/2000/svg") {
@@ -140,7 +141,7 @@ function moving(group, data, box, curves, value, fixed) {
     svg(group, "line", { class: "asked", x1: box.px(value), x2: box.px(value), y1: TOP, y2: box.bottom });
     of.forEach((f, i) => {
       dot(group, box, taken, { x: value, y: f(value), label: "", tint: -1 });
-      said.push(`${count(value)}${unit}: ${si(f(value), data.y.unit, 5)}` + (of.length > 1 ? `, ${data.curves[i].label}` : ""));
+      said.push(`${count(value)}${units(value, data.x.unit)}: ${si(f(value), data.y.unit, 5)}` + (of.length > 1 ? `, ${data.curves[i].label}` : ""));
       for (const level of data.levels) said.push(`${level.name}: ${f(value) < level.y ? level.below : level.above}`);
     });
   }
@@ -189,7 +190,7 @@ export default function (component) {
   let box, fixed, back, front, guide;
   const redraw = () => {
     told.textContent = moving(front, data, box, curves, Number(slider.value), fixed);
-    root.querySelector(".value").textContent = count(Number(slider.value)) + (data.slider.unit && " " + data.slider.unit);
+    root.querySelector(".value").textContent = count(Number(slider.value)) + units(Number(slider.value), data.slider.unit);
     chart.setAttribute("aria-label", `${data.title}. ${told.textContent}`);
   };
   const resize = () => {

@@ -96,6 +96,8 @@ def _options(selection: Selection) -> tuple[dict[str, Any], str | None]:
     gather = choice("gather", ("none", "perfect"), "none").show(row[3])
     row = st.columns(4)
     degrees = several("tp", (1, 2, 4, 8, 16), (1,)).show(row[0])
+    if not degrees:
+        row[0].caption("None marked: TP 1.")
     heads = choice("kernel_heads", (OWN_HEADS, 16, 32, 64, 128), OWN_HEADS).show(row[1])
     topk = choice("topk", (*TOPK, "512", "1024", "2048", "4096"), "model").show(row[2])
     options = {

@@ -39,7 +39,7 @@ def page(selection: Selection) -> None:
         asked = int(live_slider(HEADS, chart, unit="heads"))
     every = nearest(asked, tuple(known.parts().values()), roof, shape)
     _derivation(every, found["crossings"], asked)
-    st.markdown(f"## Which chips suit {asked} heads")
+    st.markdown(f"## Which chips suit {asked} {'head' if asked == 1 else 'heads'}")
     kit.table(every, height=420, alt="All accelerators by their distance from the head count, nearest first")
     kit.notes(every, besides=OMITS)
     options = {**dict(shape), "roof": roof or (), "hardware": selection.parts}

@@ -24,7 +24,7 @@ from roofline.units import show
 PARAMETERS = (*step_controls.PARAMETERS, "kernel")
 DEFAULTS = step.__kwdefaults__ or {}  # of the library
 CHART, NOTHING = "roofline_chart", "none"
-PICKED = "_roofline_picked"  # in the session: what was clicked last
+VISIT = "_roofline_visit"  # in the session: clicks on the chart so far
 FIRST, STRUT = r"\begin{aligned} ", r"\rule{0pt}{1.7em} "  # the browser cuts the top of a fraction in the first line
 HOW = "Click a point of the chart, or choose a kernel here, for its formulas with the numbers put in and its sources."
 
@@ -52,7 +52,9 @@ def _answered(selection: Selection, options: Mapping[str, Any]) -> None:
     above = st.container()
     name = _kernel(found)
     with above:
-        kit.chart(charts.roofline_spec(found.data, name), CHART, _alt(found), picked=_clicked)
+        kit.chart(
+            charts.roofline_spec(found.data, name, st.session_state.get(VISIT, 0)), CHART, _alt(found), picked=_clicked
+        )
     told = _explanation(found, name)
     _detail(told)
     kit.table(found, alt=f"Kernels: {found.title}")
@@ -67,11 +69,11 @@ def _answered(selection: Selection, options: Mapping[str, Any]) -> None:
 
 
 def _clicked() -> None:
-    """A new click chooses the kernel, a click beside the points none; zooming and the legend change nothing."""
-    points = st.session_state[CHART].selection.get("pick") or []
-    name = points[0]["name"] if points else NOTHING
-    if name != st.session_state.get(PICKED, NOTHING):
-        st.session_state[PICKED] = st.session_state["kernel"] = name
+    """A new click on a point chooses the kernel; zooming and the legend, which tell the last click again, do not."""
+    visit = st.session_state.get(VISIT, 0)
+    for point in st.session_state[CHART].selection.get("pick") or []:
+        if point.get("visit") == visit:
+            st.session_state["kernel"], st.session_state[VISIT] = point["name"], visit + 1
 
 
 def _kernel(found: Answer) -> str:

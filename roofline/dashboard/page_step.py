@@ -32,6 +32,8 @@ AXES = {"context": LENGTHS, "q_len": NEW_TOKENS}  # of the map, the values of th
 CONFIG = "The configuration as the Hugging Face hub has it"
 VISIT = "_step_map_visit"  # clicks on the map so far: as a part of what is selected, a second click on a cell is news
 PHASES = {"decode": "", "oneshot": "", "chunked": "", "mixed": " of the decode part"}
+GAINED, NEW = "Tokens that the sequences gain", "New tokens of the prefill"
+COUNTED = {"decode": GAINED, "oneshot": NEW, "chunked": NEW, "mixed": f"{GAINED}, those of the prefill not counted"}
 
 
 def page(selection: Selection) -> None:
@@ -117,7 +119,7 @@ def _headline(found: Answer) -> None:
         (
             "Tokens/s per GPU, at most",
             number(found["tokens_per_s_per_gpu"]),
-            f"New tokens of the step; {deployment['gpus']} GPUs in all",
+            f"{COUNTED[found['phase']]}; {number(deployment['gpus'])} GPUs in all",
         ),
         ("Memory", fits, f"{show(held['total_bytes'], 'B')} of weights and cache on the fullest device"),
         (

@@ -8,14 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from roofline.answer import Answer
+from roofline.dashboard import charts
 from roofline.units import number, show
 
 BARS = (("time_lower_s", "time", "s"), ("flops", "FLOPs", "FLOP"), ("bytes", "bytes", "B"), ("link_bytes", "sent", "B"))
-LABELS = {  # of axes in powers of two
-    "labelExpr": "datum.value >= 1048576 ? datum.value / 1048576 + 'Mi' : "
-    "datum.value >= 1024 ? datum.value / 1024 + 'Ki' : datum.value",
-    "labelAngle": -90,
-}
+LABELS = {**charts.BINARY, "labelAngle": -90}
 
 
 NARROW = 320  # pixels of a map whose letters have to be small

@@ -91,6 +91,11 @@ def keep(name: str, value: Any) -> None:
         visit["live"][name] = value
 
 
+def page() -> str:
+    """The page that is drawn, nothing outside the frame."""
+    return str(_visit().get("page", ""))
+
+
 def read(name: str) -> None:
     """Tell that the page has looked at a parameter for which it has no control now."""
     if visit := _visit():
