@@ -45,8 +45,8 @@ def hardware_table(
 
     Parameters: files, YAML files or Accelerators to add; precision, bf16 (fp16 stands in where a part has none) or
     another one; roof, a name; vendor, one or several to keep; search, part of an id, a name, an architecture or a flag.
-    Parts without that roof have no ridge, and no rates of another one.  `source` is that of the roof (datasheet: else of
-    the bandwidth); `kind` is how its numbers were had.
+    Parts without that roof have no ridge, and no rates of another one.  `source` is that of the roof (datasheet: else
+    of the bandwidth); `kind` is how its numbers were had.
 
     >>> [round(r["ridge_flop_per_byte"], 1) for r in hardware_table(search="h800").rows]
     [295.3]

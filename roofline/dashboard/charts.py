@@ -87,7 +87,8 @@ def roofline_spec(data: Mapping[str, Any], told: str = "", visit: int = 0) -> Sp
     low, high = domain["attained_flop_per_s"]
     x = log_axis("x", "arithmetic intensity [FLOP/B]", domain["intensity_flop_per_byte"])
     y = log_axis("y", "attainable bound [FLOP/s]", [low, high * HEADROOM])
-    names = [_roof_name(r) for r in data["roofs"]]
+    chips = list(dict.fromkeys(r["hardware"] for r in data["roofs"]))
+    names = [_roof_name(r, chips[0]) for r in data["roofs"]]
     dash = {
         "field": "roof",
         "title": "roof and its ridge",
@@ -95,7 +96,6 @@ def roofline_spec(data: Mapping[str, Any], told: str = "", visit: int = 0) -> Sp
         "legend": legend(symbolStrokeColor=color, symbolSize=400, symbolType="stroke"),
     }
     tone = {"field": "tone", "type": "nominal", "scale": None, "legend": None}
-    chips = list(dict.fromkeys(r["hardware"] for r in data["roofs"]))
     tones = dict(zip(chips, (color, *(SECOND for _ in chips[1:])), strict=True))
     lines = {
         "data": values(_roof_lines(data["roofs"], tones)),
@@ -118,14 +118,15 @@ def roofline_spec(data: Mapping[str, Any], told: str = "", visit: int = 0) -> Sp
     return layered([lines, _kernel_points(data, told, visit), ridges, *labels], HEIGHT)
 
 
-def _roof_name(roof: Mapping[str, Any]) -> str:
-    return f"{roof['short']}: {number(roof['ridge_flop_per_byte'])} FLOP/B"
+def _roof_name(roof: Mapping[str, Any], first: str) -> str:
+    tone = "" if roof["hardware"] == first else " (grey)"
+    return f"{roof['short']}{tone}: {number(roof['ridge_flop_per_byte'])} FLOP/B"
 
 
 def _roof_lines(roofs: Iterable[Mapping[str, Any]], tones: Mapping[str, str]) -> list[Spec]:
     keys = ("intensity_flop_per_byte", "attainable_flop_per_s")
     return [
-        {"x": x, "y": y, "roof": _roof_name(r), "tone": tones[r["hardware"]]}
+        {"x": x, "y": y, "roof": _roof_name(r, next(iter(tones))), "tone": tones[r["hardware"]]}
         for r in roofs
         for x, y in zip(*(r["line"][k] for k in keys), strict=True)
     ]

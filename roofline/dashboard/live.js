@@ -38,15 +38,17 @@ function layout(data, width) {
   };
 }
 
-// Finds free room for a text near a place, above it first or below; `taken` holds the boxes in use.
-function write(group, box, taken, x, y, text, gap, below) {
+// Finds free room for a text near a place, above it first or below; `taken` holds the boxes in use.  Where there is
+// none, a text that is said elsewhere too (`spare`) is left out, rather than stand by something else.
+function write(group, box, taken, x, y, text, gap, below, spare) {
   const wide = 6.6 * text.length + 2, after = x + gap, before = x - gap - wide;
   const left = after + wide <= box.right ? after : before >= LEFT ? before : box.right - wide;
   const free = (top) => top > TOP - 4 && top + 14 < box.bottom
     && taken.every((t) => left + wide < t[0] || left > t[1] || top + 14 < t[2] || top > t[2] + 14);
-  const down = [3, 18, 33, 48, 63], up = down.map((dy) => -14 - dy);
+  const down = spare ? [3] : [3, 18, 33, 48, 63], up = down.map((dy) => -14 - dy);
   const order = below ? [...down, ...up] : down.flatMap((dy, i) => [up[i], dy]);
-  const top = order.map((dy) => y + dy).find(free) ?? y - 17;
+  const room = order.map((dy) => y + dy).find(free), top = room ?? y - 17;
+  if (spare && room === undefined) return;
   taken.push([left, left + wide, top]);
   const line = { class: "leader", x1: x, y1: y, x2: left < x ? left + wide : left - 1, y2: top + 7 };
   if (Math.abs(top + 7 - y) > 20) svg(group, "line", line);
@@ -154,7 +156,9 @@ function moving(group, data, box, curves, value, fixed) {
       : first(last) === second(last) ? "equal cost everywhere" : `no crossing up to ${count(last)}${unit}, ${lower} is cheaper`));
   }
   const ends = of.map((f) => Math.max(TOP, Math.min(box.bottom, box.py(f(box.at[STEPS])))));
-  data.curves.forEach(({ short }, i) => short && write(group, box, taken, box.right - 4, ends[i], short, 0));
+  const plain = (i) => data.curves[i].tint < 0 ? 0 : 1;  // first those that no colour tells apart
+  const named = data.curves.map((_, i) => i).filter((i) => data.curves[i].short).sort((a, b) => plain(a) - plain(b));
+  for (const i of named) write(group, box, taken, box.right - 4, ends[i], data.curves[i].short, 0, false, plain(i));
   for (const { low, label } of shaded) write(group, box, taken, box.px(low), box.bottom, label, 6);
   return said.join("; ") + ".";
 }
