@@ -116,11 +116,11 @@ def explain(answer: Answer, *, titles: Iterable[str] | None = None) -> None:
 
 
 def prose(text: str) -> str:
-    """A line of the library as Markdown: what stands between backticks as code, all else as it is."""
+    """A line of the library as Markdown: what stands between backticks bold, as code is too pale in a caption."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)
-    return "".join(f"`{part}`" if at % 2 and part else escape(part) for at, part in enumerate(parts))
+    return "".join(f"**{escape(part)}**" if at % 2 and part else escape(part) for at, part in enumerate(parts))
 
 
 def notes(answer: Answer, *, besides: str = "") -> None:
