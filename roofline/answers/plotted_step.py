@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from roofline._generated import law
 from roofline.answer import Answer, Column, Section
 from roofline.answers.common import chosen
-from roofline.answers.step import Asked, ask, kernel_row, parts_of, terms
+from roofline.answers.step import kernel_row, parts_of, terms
+from roofline.answers.step_asked import Asked, ask
 from roofline.answers.step_report import CONVENTION, OMITS, said, sections
 from roofline.answers.step_verdict import bound
 from roofline.errors import NoAnswer, UnknownName

@@ -10,7 +10,7 @@ from typing import Any
 
 from roofline.answer import Answer, Column
 from roofline.answers.common import chosen
-from roofline.answers.step import workload
+from roofline.answers.step_asked import workload
 from roofline.answers.step_report import CONVENTION, OMITS
 from roofline.errors import BadValue
 from roofline.models import Model, load_model

@@ -17,7 +17,7 @@ from roofline._generated.kernels import LEGS
 from roofline._generated.rules import RULES
 from roofline.answer import Answer, Column
 from roofline.answers.common import chosen
-from roofline.answers.step import workload
+from roofline.answers.step_asked import workload
 from roofline.answers.step_report import CONVENTION, OMITS
 from roofline.errors import BadValue
 from roofline.glossary import check

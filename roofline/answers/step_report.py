@@ -10,7 +10,7 @@ from roofline.models import fits_positions
 from roofline.units import number, show
 
 if TYPE_CHECKING:
-    from roofline.answers.step import Asked
+    from roofline.answers.step_asked import Asked
 
 COLUMNS = (
     Column("name", "kernel"),

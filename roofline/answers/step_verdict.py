@@ -9,7 +9,7 @@ from roofline.plan import UseCost, Workload
 from roofline.plan.capacity import first_where, largest_within
 
 if TYPE_CHECKING:
-    from roofline.answers.step import Asked
+    from roofline.answers.step_asked import Asked
 
 
 def period(load: Workload, flight: int, lower: float, slowest: float) -> float:
