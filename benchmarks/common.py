@@ -42,7 +42,8 @@ def machine() -> str:
         pass
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     versions = [f"{name} {sys.modules[name].__version__}" for name in ("numpy", "sympy") if name in sys.modules]
-    return f"# {model}, {os.cpu_count()} cores{load}; Python {platform.python_version()}, {', '.join(versions)}"
+    told = ", ".join([f"Python {platform.python_version()}", *versions])
+    return f"# {model}, {os.cpu_count()} cores{load}; {told}"
 
 
 def report(what: str, value: str, target: str = "", reached: bool | None = None) -> None:

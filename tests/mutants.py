@@ -76,6 +76,8 @@ SOURCES: dict[str, tuple[str, ...]] = {  # module -> test files that cover it, t
     "solver/symbolic.py": SOLVING,
     "solver/branches.py": SOLVING,
     "solver/rational.py": SOLVING,
+    "solver/ordered.py": ("test_solver_ordered.py", *SOLVING),
+    "solver/coefficients.py": SOLVING,
 }
 SAMPLE = {"law.py": None, "visibility.py": None}  # all of them; of the other files a fixed sample
 USUAL_SAMPLE = 16

@@ -1,5 +1,5 @@
 """The page Hardware and its commands: the lines that reproduce it do, uploads are told with their place, two parts and
-the table on the command line are those of the page.  More of the page is in test_dashboard_pages.py."""
+the table on the command line are those of the page."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_part import PART
 
 pytest.importorskip("streamlit")
 from streamlit.testing.v1 import AppTest
-from test_dashboard_pages import PART, cells_of, charts, errors, open_page
+from test_dashboard_pages import cells_of, charts, errors, open_page
 
 import roofline
+from roofline.answers.hardware_table import choices, hardware_compare, hardware_table
 from roofline.cli import run
-from roofline.errors import BadValue, RooflineError
+from roofline.errors import BadFile, BadValue, RooflineError
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
@@ -179,3 +181,59 @@ def test_a_row_has_the_rates_of_its_roof_or_none(roof: str) -> None:
         own = {(r.peak, r.bandwidth) for r in catalog[row["hardware"]].roofs if r.name == roof and r.has_rates}
         assert (row["peak_flop_per_s"], row["bandwidth_byte_per_s"]) in (own or {(None, None)})
         assert (row["ridge_flop_per_byte"] is None) == (row["peak_flop_per_s"] is None)
+
+
+def test_the_filters_leave_what_they_name() -> None:
+    at = open_page("page_hardware", None, search="h100", precision="fp8")
+    table = at.dataframe[0].value
+    everything = {row["hardware"]: row for row in hardware_table(precision="fp8").rows}
+    assert {i for i in everything if "h100" in i} <= set(table["id"])
+    assert len(table) < len(everything)
+    row = table.set_index("id").loc["h100-sxm"]
+    assert row["ridge [FLOP/B]"] == pytest.approx(everything["h100-sxm"]["ridge_flop_per_byte"], rel=1e-5)
+    assert row["source"].startswith("http")
+
+
+def test_ridges_are_those_of_the_command() -> None:
+    """The same numbers as `roofline hardware list`, part by part."""
+    listed = {row["hardware"]: row["ridge_flop_per_byte"] for row in roofline.hardware().rows}
+    assert {row["hardware"]: row["ridge_flop_per_byte"] for row in hardware_table().rows} == listed
+
+
+def test_every_roof_and_precision_on_offer_has_a_part() -> None:
+    known = choices()
+    assert all(hardware_table(precision=p)["with_ridge"] for p in known["precision"])
+    named = {roof.name for part in roofline.load_catalog().values() for roof in part.roofs}
+    assert set(known["roof"]) == named
+
+
+def test_two_parts_compared() -> None:
+    """H200 over H100: 4.8 against 3.35 TB/s, the same tensor units (NVIDIA's datasheets)."""
+    rows = {row["quantity"]: row["ratio"] for row in hardware_compare("h100-sxm", "h200-sxm").rows}
+    assert rows["bandwidth"] == pytest.approx(4.8 / 3.35)
+    assert rows["peak bf16"] == 1
+    back = {row["quantity"]: row["ratio"] for row in hardware_compare("h200-sxm", "h100-sxm").rows}
+    assert all(back[name] == pytest.approx(1 / ratio) for name, ratio in rows.items() if ratio)
+
+
+def test_no_part_left_is_said() -> None:
+    at = open_page("page_hardware", None, search="no such part")
+    assert "No part passes" in " ".join(i.value for i in at.info)
+
+
+def test_an_uploaded_part_is_listed_and_a_bad_file_says_where(tmp_path: Path) -> None:
+    at = open_page("page_hardware")
+    at.file_uploader[0].set_value(("mine.yaml", PART.encode(), "application/yaml")).run()
+    assert "my-part" in at.success[0].value.replace("\\", "")
+    row = at.dataframe[0].value.set_index("id").loc["my-part"]
+    assert row["ridge [FLOP/B]"] == 250
+    at.selectbox(key="second").set_value("my-part").run()
+    assert not at.error
+    bad = PART.replace("4.0e+12", "4.0e12")  # which YAML reads as text
+    file = tmp_path / "mine.yaml"
+    file.write_text(bad)
+    with pytest.raises(BadFile) as known:
+        roofline.hardware(files=[str(file)])
+    at.file_uploader[0].set_value(("mine.yaml", bad.encode(), "application/yaml")).run()
+    assert str(known.value).replace(str(tmp_path) + "/", "") in errors(at)
+    assert "my-part" in set(at.dataframe[0].value["id"])  # the last good file stays

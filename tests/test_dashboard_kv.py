@@ -1,5 +1,5 @@
 """The page KV memory: presets give the published numbers whatever stood before, list, table and address hold the same,
-the lines that reproduce it do, and what does not fit is said.  More of the page is in test_dashboard_pages.py."""
+the lines that reproduce it do, and what does not fit is said."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from typing import Any
 import pytest
 
 pytest.importorskip("streamlit")
+from hypothesis import given, settings
+from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
-from test_dashboard_pages import SMALL, charts, errors, metrics, open_page
+from test_dashboard_pages import SMALL, cells_of, charts, errors, metrics, open_page
 
 import roofline
+from roofline.answers.kv import kv_pages
 from roofline.cli import run
 from roofline.dashboard.controls import NOTES
-from roofline.dashboard.kv_charts import KINDS
-from roofline.dashboard.kv_requests import LONGEST, MOST
+from roofline.dashboard.kv_charts import KINDS, ROWS, SINGLE, cells
+from roofline.dashboard.kv_requests import LONGEST, MOST, read_lengths
 from roofline.memory.engines import ENGINES
+from roofline.units import number
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
@@ -151,3 +155,98 @@ def test_the_lines_reproduce_what_is_shown(address: dict[str, Any], capsys: pyte
     assert [d["tokens"] for d in documents[2:]] == list(table(at, "tokens held")["tokens held"])
     drawn = eval(by_engine.splitlines()[-1], {"roofline": roofline})
     assert [line["engine"] for line in drawn["lines"]] == [*ENGINES, "ideal"]
+
+
+def test_the_article_s_numbers() -> None:
+    """61 pages, 30 empty slots (3.07 %), 63.05 % by reserving 512; 83 and 32 fit in 2 GiB: the paged-KV article."""
+    found = metrics(open_page("page_kv"))
+    assert (found["Pages"], found["Paged, empty"], found["Reserved, empty"]) == ("61", "3.07%", "63.05%")
+    assert (found["Fit paged"], found["Fit reserved"]) == ("83", "32")
+
+
+def test_a_link_restores_the_whole_view() -> None:
+    at = open_page("page_kv", None, lengths="50,60,70", page_size=8, reserve=128, pool="1GiB", prefix=24)
+    found = kv_pages(
+        [50, 60, 70], page_size=8, reserve=128, pool_bytes=2**30, bytes_per_token=2**17, shared_prefix=(24, 3)
+    )
+    assert metrics(at)["Pages"] == number(found["pages"])
+    assert metrics(at)["Fit paged"] == number(found["fit"]["paged_requests"])
+    shown = [row["kind"] for row in cells_of(charts(at)[0])]
+    letters = "".join(found["grid"])
+    assert {kind: shown.count(kind) for kind in set(shown)} == {KINDS[k]: letters.count(k) for k in set(letters)}
+
+
+@pytest.mark.parametrize(("name", "waste"), [("one-long", "81.91%"), ("near-reserve", "2.11%")])
+def test_a_preset_fills_the_controls(name: str, waste: str) -> None:
+    """Reserving wastes 81.9 % and 2.1 %: the article's presets A and B."""
+    at = open_page("page_kv")
+    at.button(key=f"_preset_{name}").click().run()
+    assert metrics(at)["Reserved, empty"] == waste
+    assert at.query_params["lengths"] == at.text_input(key="_kv_text").value
+    at.button(key="_preset_article").click().run()
+    assert "lengths" not in at.query_params
+    assert "reserve" not in at.query_params
+
+
+def test_the_list_as_text_is_read_and_bad_text_leaves_the_list() -> None:
+    at = open_page("page_kv")
+    at.text_input(key="_kv_text").set_value("100, 200").run()
+    assert metrics(at)["Pages"] == "20"
+    assert at.query_params["lengths"] == "100,200"
+    at.text_input(key="_kv_text").set_value("100,<b>x").run()
+    assert "lengths: got" in errors(at)
+    assert metrics(at)["Pages"] == "20"
+
+
+def test_the_list_outlives_a_visit_to_another_page() -> None:
+    """Streamlit forgets the widgets of a page that is left, edits of the table among them."""
+    at = open_page("page_kv")
+    at.text_input(key="_kv_text").set_value("100,200").run()
+    at.session_state["_kv_list"] = [1]  # what the table held before it was edited
+    for away in (True, False):
+        at.session_state["away"] = away
+        at.run()
+    assert at.text_input(key="_kv_text").value == "100,200"
+    assert metrics(at)["Pages"] == "20"
+
+
+def test_a_prefix_or_reservation_that_does_not_suit_is_told() -> None:
+    at = open_page("page_kv", None, lengths="600,20", reserve=512, prefix=64, prefix_requests=2)
+    assert "at least the longest request, 600 tokens" in errors(at)
+    assert "longer than a member" in errors(at)
+    assert metrics(at)["Pages"] == "40"
+    assert "Reserved, empty" not in metrics(at)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-3", "1.5", "1e3", "x", "1,,x", "٣", "99999999", ",".join(["1"] * 201)])
+def test_what_is_no_list_of_lengths(text: str) -> None:
+    assert read_lengths(text) == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    lengths=some.lists(some.integers(1, 3000), min_size=1, max_size=60),
+    page=some.sampled_from([1, 16, 512]),
+    reserve=some.sampled_from([4096, 65536]),
+)
+def test_the_cells_of_the_grid_cover_it_once(lengths: list[int], page: int, reserve: int) -> None:
+    """Law: rectangles of a row lie end to end, and those that carry tokens are the pages of the request."""
+    found = kv_pages(lengths, page_size=page, reserve=reserve)
+    drawn = list(cells(found)) if found["grid"] else []
+    assert len(drawn) <= ROWS * max(SINGLE, 4)
+    for at, line in enumerate((found["grid"] or [])[:ROWS]):
+        mine = [c for c in drawn if c["row"].startswith(f"{at + 1}:")]
+        assert [c["left"] for c in mine] == [0, *(c["right"] for c in mine[:-1])]
+        assert mine[-1]["right"] == len(line)
+        assert sum(c["pages"] for c in mine if c["kind"] != KINDS["."]) == found["rows"][at]["pages"]
+
+
+def test_capacity_is_told_for_every_engine() -> None:
+    at = open_page("page_kv", {**SMALL, "context": 4096}, tp=2)
+    rows = next(f.value for f in at.dataframe if "engine" in f.value.columns)
+    assert list(rows["engine"]) == ["vllm", "sglang", "trtllm", "llamacpp"]
+    for row in rows.to_dict("records"):
+        alone = roofline.kv_capacity(
+            "llama-3.1-8b", "h100-sxm", engine=row["engine"], tp=2, max_model_len=4096, utilization=0.9
+        )
+        assert row["tokens held"] == alone["tokens"]

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from own_part import PART
 
 pytest.importorskip("streamlit")
 from hypothesis import given, settings
@@ -20,13 +19,10 @@ from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
 import roofline
-from roofline.answers.hardware_table import choices, hardware_compare, hardware_table
-from roofline.answers.kv import kv_pages
+from roofline.answers.hardware_table import hardware_table
 from roofline.answers.step_map import degrees, step_map
 from roofline.dashboard.controls import NOTES
-from roofline.dashboard.kv_charts import KINDS, ROWS, SINGLE, cells
-from roofline.dashboard.kv_requests import read_lengths
-from roofline.errors import BadFile, BadValue, RooflineError
+from roofline.errors import BadValue, RooflineError
 from roofline.models import list_models
 from roofline.plan import Deployment, check_deployment
 from roofline.units import number, show
@@ -248,163 +244,6 @@ def test_degrees_are_those_the_plan_takes(model: str) -> None:
             assert ep not in found["ep"]
         else:
             assert ep in found["ep"]
-
-
-# --- KV memory ---
-
-
-def test_the_article_s_numbers() -> None:
-    """61 pages, 30 empty slots (3.07 %), 63.05 % by reserving 512; 83 and 32 fit in 2 GiB: the paged-KV article."""
-    found = metrics(open_page("page_kv"))
-    assert (found["Pages"], found["Paged, empty"], found["Reserved, empty"]) == ("61", "3.07%", "63.05%")
-    assert (found["Fit paged"], found["Fit reserved"]) == ("83", "32")
-
-
-def test_a_link_restores_the_whole_view() -> None:
-    at = open_page("page_kv", None, lengths="50,60,70", page_size=8, reserve=128, pool="1GiB", prefix=24)
-    found = kv_pages(
-        [50, 60, 70], page_size=8, reserve=128, pool_bytes=2**30, bytes_per_token=2**17, shared_prefix=(24, 3)
-    )
-    assert metrics(at)["Pages"] == number(found["pages"])
-    assert metrics(at)["Fit paged"] == number(found["fit"]["paged_requests"])
-    shown = [row["kind"] for row in cells_of(charts(at)[0])]
-    letters = "".join(found["grid"])
-    assert {kind: shown.count(kind) for kind in set(shown)} == {KINDS[k]: letters.count(k) for k in set(letters)}
-
-
-@pytest.mark.parametrize(("name", "waste"), [("one-long", "81.91%"), ("near-reserve", "2.11%")])
-def test_a_preset_fills_the_controls(name: str, waste: str) -> None:
-    """Reserving wastes 81.9 % and 2.1 %: the article's presets A and B."""
-    at = open_page("page_kv")
-    at.button(key=f"_preset_{name}").click().run()
-    assert metrics(at)["Reserved, empty"] == waste
-    assert at.query_params["lengths"] == at.text_input(key="_kv_text").value
-    at.button(key="_preset_article").click().run()
-    assert "lengths" not in at.query_params
-    assert "reserve" not in at.query_params
-
-
-def test_the_list_as_text_is_read_and_bad_text_leaves_the_list() -> None:
-    at = open_page("page_kv")
-    at.text_input(key="_kv_text").set_value("100, 200").run()
-    assert metrics(at)["Pages"] == "20"
-    assert at.query_params["lengths"] == "100,200"
-    at.text_input(key="_kv_text").set_value("100,<b>x").run()
-    assert "lengths: got" in errors(at)
-    assert metrics(at)["Pages"] == "20"
-
-
-def test_the_list_outlives_a_visit_to_another_page() -> None:
-    """Streamlit forgets the widgets of a page that is left, edits of the table among them."""
-    at = open_page("page_kv")
-    at.text_input(key="_kv_text").set_value("100,200").run()
-    at.session_state["_kv_list"] = [1]  # what the table held before it was edited
-    for away in (True, False):
-        at.session_state["away"] = away
-        at.run()
-    assert at.text_input(key="_kv_text").value == "100,200"
-    assert metrics(at)["Pages"] == "20"
-
-
-def test_a_prefix_or_reservation_that_does_not_suit_is_told() -> None:
-    at = open_page("page_kv", None, lengths="600,20", reserve=512, prefix=64, prefix_requests=2)
-    assert "at least the longest request, 600 tokens" in errors(at)
-    assert "longer than a member" in errors(at)
-    assert metrics(at)["Pages"] == "40"
-    assert "Reserved, empty" not in metrics(at)
-
-
-@pytest.mark.parametrize("text", ["", "0", "-3", "1.5", "1e3", "x", "1,,x", "٣", "99999999", ",".join(["1"] * 201)])
-def test_what_is_no_list_of_lengths(text: str) -> None:
-    assert read_lengths(text) == []
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    lengths=some.lists(some.integers(1, 3000), min_size=1, max_size=60),
-    page=some.sampled_from([1, 16, 512]),
-    reserve=some.sampled_from([4096, 65536]),
-)
-def test_the_cells_of_the_grid_cover_it_once(lengths: list[int], page: int, reserve: int) -> None:
-    """Law: rectangles of a row lie end to end, and those that carry tokens are the pages of the request."""
-    found = kv_pages(lengths, page_size=page, reserve=reserve)
-    drawn = list(cells(found)) if found["grid"] else []
-    assert len(drawn) <= ROWS * max(SINGLE, 4)
-    for at, line in enumerate((found["grid"] or [])[:ROWS]):
-        mine = [c for c in drawn if c["row"].startswith(f"{at + 1}:")]
-        assert [c["left"] for c in mine] == [0, *(c["right"] for c in mine[:-1])]
-        assert mine[-1]["right"] == len(line)
-        assert sum(c["pages"] for c in mine if c["kind"] != KINDS["."]) == found["rows"][at]["pages"]
-
-
-def test_capacity_is_told_for_every_engine() -> None:
-    at = open_page("page_kv", {**SMALL, "context": 4096}, tp=2)
-    rows = next(f.value for f in at.dataframe if "engine" in f.value.columns)
-    assert list(rows["engine"]) == ["vllm", "sglang", "trtllm", "llamacpp"]
-    for row in rows.to_dict("records"):
-        alone = roofline.kv_capacity(
-            "llama-3.1-8b", "h100-sxm", engine=row["engine"], tp=2, max_model_len=4096, utilization=0.9
-        )
-        assert row["tokens held"] == alone["tokens"]
-
-
-# --- Hardware ---
-
-
-def test_the_filters_leave_what_they_name() -> None:
-    at = open_page("page_hardware", None, search="h100", precision="fp8")
-    table = at.dataframe[0].value
-    everything = {row["hardware"]: row for row in hardware_table(precision="fp8").rows}
-    assert {i for i in everything if "h100" in i} <= set(table["id"])
-    assert len(table) < len(everything)
-    row = table.set_index("id").loc["h100-sxm"]
-    assert row["ridge [FLOP/B]"] == pytest.approx(everything["h100-sxm"]["ridge_flop_per_byte"], rel=1e-5)
-    assert row["source"].startswith("http")
-
-
-def test_ridges_are_those_of_the_command() -> None:
-    """The same numbers as `roofline hardware list`, part by part."""
-    listed = {row["hardware"]: row["ridge_flop_per_byte"] for row in roofline.hardware().rows}
-    assert {row["hardware"]: row["ridge_flop_per_byte"] for row in hardware_table().rows} == listed
-
-
-def test_every_roof_and_precision_on_offer_has_a_part() -> None:
-    known = choices()
-    assert all(hardware_table(precision=p)["with_ridge"] for p in known["precision"])
-    named = {roof.name for part in roofline.load_catalog().values() for roof in part.roofs}
-    assert set(known["roof"]) == named
-
-
-def test_two_parts_compared() -> None:
-    """H200 over H100: 4.8 against 3.35 TB/s, the same tensor units (NVIDIA's datasheets)."""
-    rows = {row["quantity"]: row["ratio"] for row in hardware_compare("h100-sxm", "h200-sxm").rows}
-    assert rows["bandwidth"] == pytest.approx(4.8 / 3.35)
-    assert rows["peak bf16"] == 1
-    back = {row["quantity"]: row["ratio"] for row in hardware_compare("h200-sxm", "h100-sxm").rows}
-    assert all(back[name] == pytest.approx(1 / ratio) for name, ratio in rows.items() if ratio)
-
-
-def test_no_part_left_is_said() -> None:
-    at = open_page("page_hardware", None, search="no such part")
-    assert "No part passes" in " ".join(i.value for i in at.info)
-
-
-def test_an_uploaded_part_is_listed_and_a_bad_file_says_where(tmp_path: Path) -> None:
-    at = open_page("page_hardware")
-    at.file_uploader[0].set_value(("mine.yaml", PART.encode(), "application/yaml")).run()
-    assert "my-part" in at.success[0].value.replace("\\", "")
-    row = at.dataframe[0].value.set_index("id").loc["my-part"]
-    assert row["ridge [FLOP/B]"] == 250
-    at.selectbox(key="second").set_value("my-part").run()
-    assert not at.error
-    bad = PART.replace("4.0e+12", "4.0e12")  # which YAML reads as text
-    file = tmp_path / "mine.yaml"
-    file.write_text(bad)
-    with pytest.raises(BadFile) as known:
-        roofline.hardware(files=[str(file)])
-    at.file_uploader[0].set_value(("mine.yaml", bad.encode(), "application/yaml")).run()
-    assert str(known.value).replace(str(tmp_path) + "/", "") in errors(at)
-    assert "my-part" in set(at.dataframe[0].value["id"])  # the last good file stays
 
 
 # --- figures of the downloads ---
