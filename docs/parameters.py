@@ -31,8 +31,8 @@ TEXT = f"""# Parameters of the dashboard's address
 {NOTE}
 
 The address of a page holds whatever differs from the default, under the names that the command line and Python use, so
-a link restores a view. The names are stable. A value that a page does not take leaves the default and a note. A file
-that was uploaded is no part of the address.
+a link restores a view. The names are stable. A value that a page does not take leaves the default and a note. Of a file
+that was uploaded the address holds the name alone: elsewhere the link shows the default and a note.
 
 `model`, `hardware`, `hardware_2`, `roof`, `batch` and `context` are those of the sidebar and hold on every page. Which
 of a page's own parameters are there depends on its phase.
@@ -67,9 +67,9 @@ def _drawn(module: Any, **address: str) -> dict[str, controls.Control]:
     seen: dict[str, controls.Control] = {}
     given = controls.Control._given
 
-    def noted(control: controls.Control) -> tuple[Any, bool]:
+    def noted(control: controls.Control, link: bool) -> tuple[Any, bool]:
         seen.setdefault(control.name, control)
-        return given(control)
+        return given(control, link)
 
     def script(module, selection):  # its source alone is run, so no names of this file
         from importlib import import_module

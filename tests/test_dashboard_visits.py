@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 from test_dashboard import ENTRY, fine
+from test_dashboard_uploads import GOOD
 
 TITLES = {"roofline": "Roofline", "heads": "Head count", "crossover": "MHA or MQA mode", "step": "Model step",
           "kv": "KV memory", "hardware": "Hardware"}  # fmt: skip
@@ -136,3 +137,70 @@ def test_a_number_is_taken_however_it_is_spelled() -> None:
     at = open_at("heads", w_kv="1")
     assert not at.warning
     assert widget(at, "w_kv").value == 1.0
+    assert at.query_params["w_kv"] == "1.0"
+    assert widget(fine(at.run()), "w_kv").value == 1.0
+
+
+def test_a_page_starts_anew_with_another_model() -> None:
+    """What stood at its start is not what the page was left with."""
+    at = open_at("step")
+    assert widget(at, "dp").value == 16
+    leave(at, "hardware")
+    widget(at, "model").set_value("llama-3.1-8b").run()
+    leave(at, "step")
+    assert widget(at, "dp").value == 1
+    widget(at, "drafts").set_value(1).run()
+    leave(at, "roofline")
+    widget(at, "drafts").set_value(4).run()
+    leave(at, "step")
+    assert widget(at, "acceptance").value == 5
+    assert "acceptance" not in at.query_params
+
+
+@pytest.mark.parametrize(
+    ("page", "move", "follows"),
+    [("crossover", ("phase", "shared-prefix"), {"cost": "time"}),
+     ("hardware", ("hardware", "b200-sxm"), {"part": "b200-sxm", "first": "b200-sxm"}),
+     ("kv", ("model", "llama-3.1-8b"), {"tp": 1})],
+)  # fmt: skip
+def test_a_start_that_moves_takes_its_control_along(page: str, move: tuple[str, str], follows: dict[str, Any]) -> None:
+    """The address leaves starts out, so what it shows elsewhere has to be what is shown here."""
+    at = open_at(page)
+    widget(at, move[0]).set_value(move[1]).run()
+    assert {name: widget(at, name).value for name in follows} == follows
+    link = open_at(page, **{move[0]: move[1]})
+    assert {name: widget(link, name).value for name in follows} == follows
+
+
+def test_a_note_goes_when_something_else_sets_the_control() -> None:
+    at = open_at("step", batch="7")
+    at.session_state["batch"] = 256  # as a click on the map does
+    at.run()
+    assert not at.warning
+
+
+def test_only_a_link_s_values_are_told() -> None:
+    """Choices that go with another choice are no mistake of anybody."""
+    at = open_at("step", hardware_2="h200-sxm", drafts="4", acceptance="4.2")
+    widget(at, "drafts").set_value(1).run()
+    assert widget(at, "acceptance").value == 2
+    widget(at, "hardware").set_value("h200-sxm").run()
+    assert widget(at, "hardware_2").value == "none"
+    assert not at.warning
+
+
+def test_a_second_file_of_another_name_takes_the_place_of_the_first() -> None:
+    at = open_at("step")
+    for name in ("a.json", "config (1).json"):
+        at.file_uploader[0].set_value((name, GOOD, "application/json")).run()
+        fine(at)
+        assert widget(at, "model").value == name
+        assert not at.warning
+
+
+def test_a_model_that_comes_after_its_link_is_no_mistake_any_more() -> None:
+    at = open_at("step", model="config.json")
+    assert "model in the address" in at.warning[0].value
+    at.file_uploader[0].set_value(("config.json", GOOD, "application/json")).run()
+    assert widget(at, "model").value == "config.json"
+    assert not at.warning

@@ -65,30 +65,55 @@ class Control:
     def show(self, where: Any = st) -> Any:
         """Draw the widget and return its value; a refused parameter of the address leaves a note."""
         common = {"key": self.name, "help": help_text(self.name), **self._ready()}
-        return getattr(self, f"_{self.kind}")(where, label(self.name), common)
+        value = getattr(self, f"_{self.kind}")(where, label(self.name), common)
+        if value != self._start():
+            _notes().pop(self.name, None)
+        return value
 
     def tabs(self) -> Any:
         """The options of a choice as tabs, a container each."""
         return st.tabs(self.options, key=self.name, **self._ready())
 
     def _ready(self) -> dict[str, Any]:
-        """See to the address and to what the page was left with; what the widget needs beside, so that a note about its
-        parameter goes when the control is touched."""
-        given, mended = self._given()
-        if visits.arrives(self.name) or mended:
-            value = visits.left(self.name) if given is None else given
-            st.session_state[self.name] = value if self._takes(value) else self._plain_default()
+        """Set the widget where the address, another page or a new start ask for it; returns what it needs beside."""
+        visit, held, start = visits.of(self.name), st.session_state, self._start()
+        bound: dict[str, Any] = {"bind": "query-params"}
+        if self.name in visit.mending:
+            if self.name not in st.query_params:
+                held[self.name] = start
+        elif self.name not in visit.drawn:
+            given, as_it_is = self._given(visit.first)
+            if not visit.first:
+                left = visits.left(self.name) if given is None else given
+                held[self.name] = left if self._takes(left) else start
+            elif not as_it_is:
+                # Streamlit would make something else of it, however the widget is set: bound in the next run only
+                bound = {}
+                visit.mended.add(self.name)
+                held[self.name] = start if given is None else given
+                if given is not None:
+                    st.query_params[self.name] = str(given)
+        elif self.name in held and self._moves(held[self.name], visit.drawn[self.name]):
+            held[self.name] = start
+        visit.drawn[self.name] = start
         touched = {"on_change": partial(_notes().pop, self.name, None)} if self.name in _notes() else {}
-        return touched if visits.is_wrong(self.name) else touched | {"bind": "query-params"}
+        return bound | touched
+
+    def _moves(self, value: Any, before: Any) -> bool:
+        """Whether a value gives way to the start: it is no longer on offer, or it stood at a start that has moved,
+        which the address leaves out."""
+        return not self._takes(value) or (value == before and value != self._start())
 
     def from_address(self) -> Any:
         """The value that the address gives, where no widget of Streamlit is drawn; refused values leave a note."""
-        given, _ = self._given()
-        if visits.arrives(self.name) and given is None and self._takes(left := visits.left(self.name)):
-            self.to_address(given := left)
-        value = self._plain_default() if given is None else given
-        visits.keep(self.name, value)
-        return value
+        visit = visits.now()
+        back = not visit.first and self.name not in visit.drawn
+        value, _ = self._given(visit.first and self.name not in visit.drawn)
+        if value is None and back and self._takes(left := visits.left(self.name)):
+            self.to_address(value := left)
+        visit.drawn[self.name] = self._start()
+        visit.live[self.name] = self._start() if value is None else value
+        return visit.live[self.name]
 
     def to_address(self, value: Any) -> None:
         """Put a value into the address, or take it out where it is the default or refused."""
@@ -99,12 +124,16 @@ class Control:
         else:
             st.query_params[self.name] = str(new)
 
+    @property
+    def _whole(self) -> bool:
+        """Whether the numbers of the slider are."""
+        return all(float(x).is_integer() for x in (self.low, self.high, self.step))
+
     def _number(self, value: Any) -> float:
         """A number of the slider: whole where its steps are."""
-        whole = all(float(x).is_integer() for x in (self.low, self.high, self.step))
-        return round(float(value)) if whole else float(f"{float(value):.10g}")
+        return round(float(value)) if self._whole else float(f"{float(value):.10g}")
 
-    def _plain_default(self) -> Any:
+    def _start(self) -> Any:
         if self.kind == "slider":
             return self._number(self.default)
         return list(self.default) if self.kind == "several" else self.default
@@ -128,28 +157,22 @@ class Control:
             return raw[-1].lower() == "true"
         return self._number(raw[-1]) if self.kind == "slider" else raw[-1]
 
-    def _given(self) -> tuple[Any, bool]:
-        """What the address gives, None where that is nothing or refused, and whether the widget must be set to it.
+    def _given(self, link: bool) -> tuple[Any, bool]:
+        """What the address gives, None where that is nothing or refused, and whether Streamlit reads it alike.
 
-        What is refused leaves a note and is taken out of the address: Streamlit would drop it without a word, or make
-        something else of it.
+        link: whether somebody wrote or sent it, who is told of what is refused.
         """
-        if visits.mends(self.name):
-            return None, True
-        given = st.query_params.get_all(self.name)
-        raw = self._spelled(given)
-        if raw != given:
-            st.query_params[self.name] = raw
-        if raw and (expected := self.refuses(raw)):
-            if self.kind == "several":
-                told = "; ".join(str(d) for d in self.default) or "none"
-            else:
-                told = plain(self.default) if isinstance(self.default, float) else str(self.default)
-            _notes()[self.name] = (shorten(", ".join(raw)), expected, told)
+        raw = st.query_params.get_all(self.name)
+        spelled = self._spelled(raw)
+        expected = self.refuses(spelled) if raw else ""
+        if not expected:
+            return (self._parsed(spelled) if raw else None), spelled == raw
+        if link:
+            start = "; ".join(map(str, self._start())) if self.kind == "several" else self._start()
+            told = plain(start) if isinstance(start, float) else str(start)
+            _notes()[self.name] = (shorten(", ".join(raw)), expected, told or "nothing")
             visits.forget(self.name)
-            visits.wrong(self.name)
-            return None, True
-        return (self._parsed(raw) if raw else None), raw != given
+        return None, False
 
     def _spelled(self, raw: list[str]) -> list[str]:
         """Numbers among options as these are written: 2 for 2.0."""
@@ -167,9 +190,7 @@ class Control:
             return "" if raw[-1].lower() in ("true", "false") and len(raw) == 1 else "true or false"
         if self.kind == "text":
             return "" if len(raw[-1]) <= self.high and len(raw) == 1 else f"at most {self.high:g} characters"
-        number, pattern = (
-            ("a whole number", WHOLE) if isinstance(self._number(self.low), int) else ("a number", DECIMAL)
-        )
+        number, pattern = ("a whole number", WHOLE) if self._whole else ("a number", DECIMAL)
         good = len(raw) == 1 and bool(re.fullmatch(pattern, raw[0])) and self.low <= float(raw[0]) <= self.high
         return "" if good else f"{number} from {plain(self.low)} to {plain(self.high)}"
 
@@ -184,8 +205,7 @@ class Control:
         return where.select_slider(label, self.options, value=self.default, **common)
 
     def _slider(self, where: Any, label: str, common: dict[str, Any]) -> Any:
-        kind: Any = int if all(float(x).is_integer() for x in (self.low, self.high, self.step)) else float
-        low, high, value, step = map(kind, (self.low, self.high, self.default, self.step))
+        low, high, value, step = map(int if self._whole else float, (self.low, self.high, self.default, self.step))
         return where.slider(label, low, high, value, step, **common)
 
     def _switch(self, where: Any, label: str, common: dict[str, Any]) -> Any:

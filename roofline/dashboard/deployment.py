@@ -48,8 +48,8 @@ def deployment(model: Model, *places: Any) -> dict[str, int]:
 
 
 def more_deployment(model: Model, chosen: dict[str, int], *places: Any) -> dict[str, Any]:
-    """Pipeline and context parallel degree and the format of the weights, each control in its place; `chosen`: what
-    `deployment` gave."""
+    """Pipeline and context parallel degree, batches in flight and the format of the weights, each control in its place;
+    `chosen`: what `deployment` gave."""
     pipeline, context, flight, weights = places
     stages = _degree("pp", model, chosen, pipeline)
     return {
@@ -66,7 +66,6 @@ def _degree(name: str, model: Model, chosen: dict[str, int], where: Any) -> int:
     offered, start = allowed(model, *spread)[name], usual(model)[name]
     if len(offered) > 1:
         start = max(n for n in offered if n <= max(start, offered[0]))
-        follow(name, start)
         return int(steps(name, offered, start).show(where))
     only = offered[0] if offered else 1
     not_asked(name, str(only))
@@ -83,19 +82,9 @@ def _in_flight(stages: int, where: Any) -> int:
     return 1
 
 
-def follow(name: str, start: Any) -> None:
-    """Another model may start with another degree: a control that still stands at its start goes there too, since the
-    address, which leaves starts out, would otherwise give another view."""
-    starts = st.session_state.setdefault("_starts", {}).setdefault(visits.page(), {})
-    before = starts.get(name, start)
-    if before != start and st.session_state.get(name) == before:
-        st.session_state[name] = start
-    starts[name] = start
-
-
 def not_asked(name: str, used: str, why: str = "") -> None:
     """A note where the address gives a parameter that has no control in this view, unless it had one just now."""
-    visits.read(name)
+    visits.now().read.add(name)
     given = st.query_params.get_all(name)
     if given and given != [used] and name not in st.session_state:
         refuse(name, ", ".join(given), f"nothing{why}" if why else used, used)

@@ -66,7 +66,7 @@ def main() -> None:
         now.run()
         for name, value in visits.idle():
             refuse(name, value, "nothing in this view", "the default")
-        if visits.mended():
+        if visits.mend():
             st.rerun()
         _tell(warnings, [*refusals(), *(_unknown(name) for name in st.query_params if name not in PARAMETERS)])
     warm()

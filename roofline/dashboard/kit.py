@@ -198,7 +198,8 @@ def call_lines(
 
     function: a function of the package; command: its words on the command line where they differ; args: positional
     arguments, each an option of the name in `named` on the command line (an argument where the name is empty);
-    options: keyword arguments, those that are None or equal to `defaults` left out.
+    options: keyword arguments, those that are None or equal to `defaults` left out.  An `OwnPart` among them is loaded
+    from its file, which ROOFLINE_HARDWARE names to the command line.
 
     >>> call_lines("heads", "h800-sxm", named=("hardware",), roof="flashmla")[1]
     'roofline heads --hardware h800-sxm --roof flashmla'

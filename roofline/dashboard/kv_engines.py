@@ -16,7 +16,6 @@ from roofline.answers.kv_curve import kv_curve
 from roofline.answers.step_map import degrees
 from roofline.dashboard import kit
 from roofline.dashboard.controls import choice, slider, steps
-from roofline.dashboard.deployment import follow
 from roofline.dashboard.kv_charts import curve_alt, curve_spec
 from roofline.dashboard.selection import Selection
 from roofline.memory.engines import ENGINES
@@ -99,8 +98,7 @@ def controls(selection: Selection) -> dict[str, Any]:
     offered = _tensor_degrees(selection.loaded)
     tp = 1
     if len(offered) > 1:
-        follow("tp", start := _start(selection))
-        tp = steps("tp", offered, start).show(left)
+        tp = steps("tp", offered, _start(selection)).show(left)
     options: dict[str, Any] = {"tp": int(tp), "kv_dtype": choice("kv_dtype", KV_DTYPES, "auto").show(middle)}
     return options | {"utilization": slider("utilization", 0.5, 1.0, UTILIZATION, 0.01).show(right)}
 

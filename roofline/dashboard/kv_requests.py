@@ -70,10 +70,11 @@ def _edited(where: Any) -> str:
 
 def _told() -> str:
     """The list as text: from the field, at first from the address; what cannot be read is told and not used."""
-    visits.read("lengths")
+    visits.now().read.add("lengths")
     held = st.session_state
     before, typed = held.get("_kv_told", ARTICLE), "_kv_text" in held
-    told = str(held["_kv_text"] if typed else st.query_params.get("lengths", before))
+    given = ",".join(st.query_params.get_all("lengths")) or before
+    told = str(held["_kv_text"] if typed else given)
     found = read_lengths(told)
     if not found and typed:
         kit.error(f"lengths: got {shorten(told)!r}, expected {EXPECTED}. The list before stays in use.")

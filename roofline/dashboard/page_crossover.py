@@ -14,7 +14,7 @@ from roofline.answers.crossover import crossover
 from roofline.answers.crossover_text import LEFT_OUT
 from roofline.answers.plot import figure
 from roofline.answers.plotted_crossover import crossover_scene
-from roofline.dashboard import kit, known
+from roofline.dashboard import kit, known, visits
 from roofline.dashboard.controls import choice, escape, several, slider, steps, switch
 from roofline.dashboard.live import live_slider
 from roofline.dashboard.live_charts import Chart, crossover_live_chart
@@ -60,6 +60,7 @@ def page(selection: Selection) -> None:
     try:
         found, chart = answer(selection.loaded, part, roof, tuple(options.items()), unknown)
     except RooflineError as reason:
+        visits.now().read.add(RATIO.name)  # which has no place where there is no chart
         with top:
             _refused(selection.model, reason)
         kit.footer(*footer)

@@ -43,16 +43,16 @@ class Own(NamedTuple):
 def page(selection: Selection) -> None:
     """The table with its filters, the ridge chart, one part in full, two side by side."""
     own = _own()
-    known = _named(own)
+    offered = _named(own)
     every, one, two = kit.views(*VIEWS)
     with every.box:
         asked = _asked(own)
     every.show(lambda: _table(asked, own))
     with one.box:
-        name = choice("part", tuple(known), selection.chip).show()
-    one.show(lambda: _one(known[name], own))
+        name = choice("part", tuple(offered), selection.chip).show()
+    one.show(lambda: _one(offered[name], own))
     with two.box:
-        pair = [known[which] for which in _pair_of(selection, tuple(known))]
+        pair = [offered[which] for which in _pair_of(selection, tuple(offered))]
     two.show(lambda: _two(pair, own))
     kit.footer(f"{asked['roof']} at {asked['precision']}", OMITS)
 
@@ -69,8 +69,9 @@ def _own() -> Own:
         own: Own = file.content if file else Own()
         if file:
             names = ", ".join(part.id for part in own.parts)
-            told = f"Valid: {names}. In the table, and in the lists of accelerators of every page."
-            st.success(kit.escape(f"{told} On the command line every question takes --hardware {own.name}."))
+            roofed = ", ".join(part.id for part in known.own_parts()) or "none, as none has a roof"
+            told = f"Valid: {names}. In the table; in the lists of accelerators of every page: {roofed}."
+            st.success(kit.escape(f"{told} On the command line every question takes --hardware {file.name}."))
             for warning in own.warnings:
                 st.warning(kit.escape(warning))
     return own
@@ -97,13 +98,13 @@ def _choices(own: tuple[Accelerator, ...]) -> Mapping[str, list[str]]:
 
 def _asked(own: Own) -> dict[str, Any]:
     """What the table shows, in the words of `hardware_table`."""
-    known = _choices(own.parts)
+    offered = _choices(own.parts)
     left, middle, right = st.columns(3)
     return {
-        "precision": choice("precision", known["precision"], USUAL["precision"]).show(left),
-        "roof": choice("table_roof", known["roof"], USUAL["roof"]).show(middle),
+        "precision": choice("precision", offered["precision"], USUAL["precision"]).show(left),
+        "roof": choice("table_roof", offered["roof"], USUAL["roof"]).show(middle),
         "search": text("search", "", 80).show(right),
-        "vendor": tuple(several("vendor", known["vendor"]).show()),
+        "vendor": tuple(several("vendor", offered["vendor"]).show()),
     }
 
 
@@ -160,8 +161,8 @@ def _pair(first: str | Accelerator, second: str | Accelerator) -> Answer:
 
 def _named(own: Own) -> dict[str, str | Accelerator]:
     """Every id, with the part itself where it came from a file."""
-    known: dict[str, str | Accelerator] = {row["hardware"]: row["hardware"] for row in _rows(()).rows}
-    return {**known, **{part.id: part for part in own.parts}}
+    found: dict[str, str | Accelerator] = {row["hardware"]: row["hardware"] for row in _rows(()).rows}
+    return {**found, **{part.id: part for part in own.parts}}
 
 
 def _one(part: str | Accelerator, own: Own) -> None:

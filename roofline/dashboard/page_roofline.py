@@ -14,7 +14,7 @@ from roofline.answer import Answer, Section
 from roofline.answers.plotted_step import step_data
 from roofline.answers.step import step
 from roofline.answers.step_report import OMITS
-from roofline.dashboard import charts, kit, step_controls
+from roofline.dashboard import charts, kit, step_controls, visits
 from roofline.dashboard.controls import NOTES, choice, escape
 from roofline.dashboard.selection import ALL_ROOFS, Selection
 from roofline.dashboard.step_controls import workload_and_deployment
@@ -45,6 +45,7 @@ def _found(model: Model, parts: tuple[Accelerator, ...], **options: Any) -> Answ
 
 def _answered(selection: Selection, options: Mapping[str, Any]) -> None:
     """Everything that follows from the choices."""
+    visits.now().read.add("kernel")  # of which a step that has no answer has none
     context = 0 if options["phase"] == "oneshot" else selection.context
     asked = {**options, "batch": selection.batch, "context": context, "roof": selection.roof}
     found = _found(selection.loaded, selection.parts, **asked)

@@ -22,8 +22,10 @@ class Words(NamedTuple):
 
 PARAMETERS: Mapping[str, Words] = {
     # the sidebar
-    "model": Words("model", "A built-in model; gives the shapes (roofline model list)"),
-    "hardware": Words("accelerator", "Gives peaks and bandwidths (roofline hardware list)"),
+    "model": Words("model", "Gives the shapes: a built-in model (roofline model list), or the file of yours"),
+    "hardware": Words(
+        "accelerator", "Gives peaks and bandwidths: a built-in part (roofline hardware list), or one of your file"
+    ),
     "hardware_2": Words("compare with", "A second accelerator, drawn beside the first"),
     "roof": Words("roof", "The pair of peak and bandwidth that bounds are taken from"),
     "batch": Words("batch", "all data-parallel ranks together"),

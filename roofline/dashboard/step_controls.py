@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from roofline.dashboard.controls import choice, slider, steps
-from roofline.dashboard.deployment import MORE, NAMES, deployment, follow, more_deployment, not_asked
+from roofline.dashboard.deployment import MORE, NAMES, deployment, more_deployment, not_asked
 from roofline.models import Model
 from roofline.plan import PHASES
 
@@ -54,7 +54,6 @@ def _workload(latency: bool) -> dict[str, Any]:
         chosen["drafts"] = int(steps("drafts", DRAFTS, 0).show(row))
         most = 1 + chosen["drafts"]
         if latency and most > 1:
-            follow(LATENCY, most)
             accepted = slider(LATENCY, 1, most, most, 0.05).show(row)
             chosen[LATENCY] = None if accepted == most else accepted
     if latency and not chosen["drafts"]:

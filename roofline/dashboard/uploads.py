@@ -17,7 +17,7 @@ FOLDER = "uploaded"  # a config.json is named after its folder
 
 
 class File(NamedTuple):
-    """The name that the user gave it, and what was read from it."""
+    """Its name, as far as it is harmless, and what was read from it."""
 
     name: str
     content: Any
@@ -45,7 +45,7 @@ def uploaded(
         on_change=_take,
         args=(kind, read, then),
     )
-    st.caption(f"At most {LIMIT_MB} MB. A file stays in this session and is no part of the address.")
+    st.caption(f"At most {LIMIT_MB} MB. A file stays in this session: the address holds its name, not what is in it.")
     held = _held(kind)
     if held["mistake"]:
         kit.error(held["mistake"] + (". The last good file stays in use." if held["good"] is not None else ""))
@@ -79,9 +79,10 @@ def _take(kind: str, read: Callable[[str], Any], then: Callable[[File], None]) -
 
 
 def _plain(name: str) -> str:
-    """The last part of a name as far as it is harmless."""
-    plain = "".join(c for c in os.path.basename(name.replace("\\", "/")) if c.isalnum() or c in "-_.")
-    return plain[-80:].lstrip(".") or "file"
+    """The last part of a name as far as it is harmless, and short enough for a file of any system."""
+    last = os.path.basename(name.replace("\\", "/"))
+    plain = "".join(c for c in last if c.isalnum() or c in "-_.() ").encode()[-80:].decode(errors="ignore")
+    return plain.strip().lstrip(".") or "file"
 
 
 def _read(name: str, content: bytes, read: Callable[[str], Any]) -> Any:
