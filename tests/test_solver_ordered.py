@@ -40,6 +40,9 @@ def test_neighbours_that_forty_digits_do_not_tell_apart() -> None:
     root = sp.sqrt(2)
     near = sp.Rational(sp.floor(root * 10**80), 10**80)
     assert (order(near, root), order(root, near), order(root, root)) == (-1, 1, 0)
+    for one, two in ((3, 2 * root), (root, 1), (7, 4 * sp.sqrt(3))):  # whose squares differ by one
+        one, two = sp.sympify(one), sp.sympify(two)
+        assert (order(one, two), order(two, one)) == (1, -1)
     assert surd(sp.cbrt(2)) is None
     assert surd(sp.Float("1.5")) is None
     assert order(sp.cbrt(2), sp.sqrt(2)) == -1
