@@ -25,7 +25,11 @@ and in kit.py:
     chart(spec, key, alt) -> selection       Vega-Lite as a dict; needs a selection parameter, such as ZOOM
     table(answer)  explain(answer)  notes(answer)
     downloads(name, answer, figure)          PDF, SVG, PNG (figure: a function that makes it), CSV, JSON, LaTeX
-    reproduce(python, cli)                   with call_lines(function, *args, named=..., **options) -> (python, cli)
+    reproduce(name, python, cli)             with call_lines(function, *args, named=..., **options) -> (python, cli)
+    views(*titles)  folded(title, name, content)   parts of a page that are made when they are opened
     footer(roof, omits)
     error(problem)  guarded()                errors as text; a trace goes to the server's log only
+
+visits.py lets every page find its controls as it was left; known.py tells what the names of the sidebar stand for, the
+user's files (uploads.py) among them.
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal
 
 import streamlit as st
@@ -25,6 +25,7 @@ SHOWN = 40  # characters of a refused value that are told
 Kind = Literal["choice", "several", "slider", "steps", "switch", "text"]
 
 
+@cache
 def help_text(name: str) -> str:
     """Meaning, unit and letter of a quantity from the glossary, and what the parameter's own words add."""
     more = PARAMETERS[name].help if name in PARAMETERS else ""
