@@ -85,6 +85,7 @@ _CACHED, _SLOWER = "it is how many results are kept, which only time can tell", 
 _SURDS = "if one is not None and two is not None and (one.d == two.d or not one.d or not two.d):"
 _COMMON = "common = _common(top, bottom) if len(bottom) > 1 and len(top) > 1 else [1]"
 EQUIVALENT: dict[tuple[str, str], str] = {  # source mutants that change nothing, (file, description) -> why
+    ("law.py", "256 + 1: @lru_cache(maxsize=256)"): _CACHED,
     ("solver/rational.py", "4096 + 1: @lru_cache(maxsize=4096)"): _CACHED,
     ("solver/rational.py", "Not dropped: if part is None or not all(part):"): _SLOWER,
     ("solver/rational.py", "all is any: if part is None or not all(part):"): "sympy leaves no zero under a power",

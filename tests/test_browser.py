@@ -209,6 +209,31 @@ def test_a_bad_hardware_file_is_told_with_its_place(tab: real.Tab) -> None:
     assert "bandwidth_byte_per_s" in told
 
 
+def test_a_click_on_a_point_explains_its_kernel_every_time(tab: real.Tab) -> None:
+    tab.open("roofline")
+    tab.whole()
+    point = tab.page.locator(".st-key-roofline_chart .mark-symbol path").first
+    tab.rerun(lambda: point.click(force=True))
+    tab.page.locator(".katex").first.wait_for()
+    (chosen,) = [given for given in tab.query().split("&") if given.startswith("kernel=")]
+    box = tab.page.locator(".st-key-kernel input").first
+    tab.rerun(lambda: (box.click(), box.fill("none"), tab.page.keyboard.press("Enter")))
+    tab.linked()
+    tab.rerun(lambda: point.click(force=True))
+    tab.linked(chosen)
+
+
+def test_an_uploaded_model_goes_with_its_user_to_other_pages(tab: real.Tab) -> None:
+    tab.open("step")
+    good = (Path(roofline.__file__).parent / "data" / "models" / "llama-3.1-8b.json").read_bytes()
+    tab.page.get_by_text("A model of your own").click()
+    tab.rerun(lambda: tab.upload("mine.json", good))
+    tab.shows("TPOT at least", show(roofline.step("llama-3.1-8b", "h800-sxm", batch=64, context=8192)["tpot_s"], "s"))
+    tab.visit("Roofline")
+    tab.says("mine, decode step")
+    tab.linked("model=mine.json")
+
+
 @pytest.mark.parametrize("value", ["../../etc/passwd", "<script>alert(1)</script>", "x" * 10_000])
 def test_a_hostile_link_shows_the_default_and_a_note(tab: real.Tab, value: str) -> None:
     said: list[str] = []
