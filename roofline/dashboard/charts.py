@@ -66,7 +66,7 @@ def layered(layers: Iterable[Spec], height: int = 460, **more: Any) -> Spec:
     return {"height": height, "autosize": fit, "layer": [first, *rest], "config": stacked, **more}
 
 
-def legend(columns: int = 1, **more: Any) -> Spec:
+def legend(columns: int | Spec = 1, **more: Any) -> Spec:
     """A legend below the chart; what stands after a colon goes on a line of its own, for narrow screens."""
     words = {"labelExpr": "split(datum.label, ': ')", "labelLimit": 420, "titleLimit": 420}
     return {"orient": "bottom", "columns": columns, **words, **more}
@@ -93,7 +93,7 @@ def roofline_spec(data: Mapping[str, Any], told: str = "", visit: int = 0) -> Sp
         "field": "roof",
         "title": "roof and its ridge",
         "scale": {"domain": names, "range": [DASHES[i % len(DASHES)] for i in range(len(names))]},
-        "legend": legend(symbolStrokeColor=color, symbolSize=400, symbolType="stroke"),
+        "legend": legend({"expr": "width > 640 ? 3 : 1"}, symbolStrokeColor=color, symbolSize=400, symbolType="stroke"),
     }
     tone = {"field": "tone", "type": "nominal", "scale": None, "legend": None}
     tones = dict(zip(chips, (color, *(SECOND for _ in chips[1:])), strict=True))
