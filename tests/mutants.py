@@ -98,6 +98,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {  # source mutants that change nothing
         "0 + 1: return sign_of(_whole(poly), Surd(int(point.p), 0, 0, int(point.q)))",
     ): "a root of zero, and none of a root, are both zero",
     ("solver/ordered.py", "4096 + 1: @lru_cache(maxsize=4096)"): _CACHED,
+    (
+        "solver/ordered.py",
+        "0 + 1: return left if square > 0 else right if square < 0 else 0",
+    ): "the root of a whole number that is no square is never a rational",
     ("solver/ordered.py", f"and/or: {_SURDS}"): _SLOWER,
     (
         "solver/ordered.py",
