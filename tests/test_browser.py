@@ -129,6 +129,8 @@ def test_every_page_is_found_as_it_was_left(tab: real.Tab) -> None:
     tab.linked("tp=2")
     tab.visit("Head count")
     tab.linked("heads=65")
+    tab.rerun(tab.page.go_back)
+    tab.linked("tp=2")
 
 
 def test_downloads_open_and_hold_the_numbers_shown(tab: real.Tab) -> None:

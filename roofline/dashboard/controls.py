@@ -67,13 +67,16 @@ class Control:
         """Draw the widget and return its value; a refused parameter of the address leaves a note."""
         common = {"key": self.name, "help": help_text(self.name), **self._ready()}
         value = getattr(self, f"_{self.kind}")(where, label(self.name), common)
+        self._settle()
         if value != self._start():
             _notes().pop(self.name, None)
         return value
 
     def tabs(self) -> Any:
         """The options of a choice as tabs, a container each."""
-        return st.tabs(self.options, key=self.name, **self._ready())
+        made = st.tabs(self.options, key=self.name, **self._ready())
+        self._settle()
+        return made
 
     def _ready(self) -> dict[str, Any]:
         """Set the widget where the address, another page or a new start ask for it; returns what it needs beside."""
@@ -81,17 +84,16 @@ class Control:
         bound: dict[str, Any] = {"bind": "query-params"}
         if self.name in visit.mending:
             if self.name not in st.query_params:
-                held[self.name] = start
+                held[self.name] = visit.mending[self.name]
         elif self.name not in visit.drawn:
             given, as_it_is = self._given(visit.first)
             if not visit.first:
                 left = visits.left(self.name) if given is None else given
-                held[self.name] = left if self._takes(left) else start
+                held[self.name] = visit.wanted[self.name] = left if self._takes(left) else start
             elif not as_it_is:
                 # Streamlit would make something else of it, however the widget is set: bound in the next run only
                 bound = {}
-                visit.mended.add(self.name)
-                held[self.name] = start if given is None else given
+                held[self.name] = visit.mended[self.name] = start if given is None else given
                 if given is not None:
                     st.query_params[self.name] = str(given)
         elif self.name in held and self._moves(held[self.name], visit.drawn[self.name]):
@@ -99,6 +101,13 @@ class Control:
         visit.drawn[self.name] = start
         touched = {"on_change": partial(_notes().pop, self.name, None)} if self.name in _notes() else {}
         return bound | touched
+
+    def _settle(self) -> None:
+        """See whether the widget took what it was set to: on the browser's way back Streamlit goes by the address
+        alone, and drops from it what another page has a control for."""
+        wanted = visits.of(self.name).wanted
+        if self.name in wanted and (value := wanted.pop(self.name)) != st.session_state[self.name]:
+            visits.of(self.name).mended[self.name] = value
 
     def _moves(self, value: Any, before: Any) -> bool:
         """Whether a value gives way to the start: it is no longer on offer, or it stood at a start that has moved,

@@ -27,8 +27,9 @@ class Visit:
     """One visit of a page.
 
     drawn: what each control that it has drawn starts with; live: values that no widget of Streamlit holds; read:
-    parameters that it has looked at without a control for them; mended, mending: controls that have been set past what
-    the address said, in this run and in the one before.
+    parameters that it has looked at without a control for them; wanted: what controls are set to as they are drawn;
+    mended, mending: what controls have to be set to past what the address says, found in this run, and in the one
+    before.
     """
 
     page: str = ""
@@ -36,8 +37,9 @@ class Visit:
     drawn: dict[str, Any] = field(default_factory=dict)
     live: dict[str, Any] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
-    mended: set[str] = field(default_factory=set)
-    mending: set[str] = field(default_factory=set)
+    wanted: dict[str, Any] = field(default_factory=dict)
+    mended: dict[str, Any] = field(default_factory=dict)
+    mending: dict[str, Any] = field(default_factory=dict)
 
 
 def now() -> Visit:
@@ -81,7 +83,7 @@ def mend() -> bool:
     """Whether controls have been mended, which takes another run to bind them to the address."""
     again = False
     for visit in (now(), st.session_state.get(SIDEBAR, Visit())):
-        visit.mending, visit.mended = visit.mended, set()
+        visit.mending, visit.mended = visit.mended, {}
         again = again or bool(visit.mending)
     return again
 
