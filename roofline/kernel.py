@@ -81,6 +81,11 @@ def Write(axes: str, width: Any, label: str = "") -> Term:
     return Term("write", axes, width, label)
 
 
+def per_byte(flops: Any, moved: Any) -> Any:
+    """Arithmetic intensity, tensor FLOPs over bytes moved [FLOP/B], of expressions or numbers."""
+    return flops / moved
+
+
 class Cost:
     """What a kernel and a sequence of kernels have in common: totals, and how they are shown."""
 
@@ -130,7 +135,7 @@ class Cost:
         """Arithmetic intensity, tensor FLOPs over bytes [FLOP/B]."""
         if self.bytes == 0:
             raise BadValue(f"{self.name}.intensity", "0 bytes", "a kernel that moves bytes")
-        return self.flops / self.bytes
+        return per_byte(self.flops, self.bytes)
 
     def quantity(self, name: str) -> Expr:
         """One of `QUANTITIES` by name."""

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import sympy as sp
 
 from roofline.errors import BadValue
-from roofline.kernel import Cost, Kernel
+from roofline.kernel import Cost, Kernel, per_byte
 from roofline.symbols import Expr, maximum, minimum, sym
 
 LEGS = {  # leg -> (total of the kernel, rate of the chip)
@@ -49,6 +49,11 @@ BOUNDS = {
 def ridge() -> Expr:
     """Ridge point peak / bandwidth [FLOP/B]: the intensity at which both roofs meet."""
     return sym.peak / sym.bandwidth
+
+
+def intensity() -> Expr:
+    """Arithmetic intensity flops / bytes [FLOP/B]: of a kernel, or of several together."""
+    return per_byte(sym.flops, sym.bytes)
 
 
 def attainable() -> Expr:

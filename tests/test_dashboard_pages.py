@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +30,6 @@ pytestmark = pytest.mark.usefixtures("unfolded")
 
 PAGES = ("page_step", "page_kv", "page_hardware")
 SMALL = {"model": "llama-3.1-8b", "hardware": ("h100-sxm",)}
-CONFIGS = Path(roofline.__file__).parent / "data" / "models"
 
 
 def open_page(page: str, selection: dict[str, Any] | None = None, **address: Any) -> AppTest:

@@ -38,11 +38,10 @@ def test_lines_and_downloads_are_made_when_they_are_opened(page: str) -> None:
     at = open_page(page)
     assert not at.code
     assert not at.get("download_button")
-    name = "hardware" if page == "hardware" else page
-    at.session_state[f"_lines_{name}"] = True
+    at.session_state[f"_lines_{page}"] = True
     at.run()
     assert [code.language for code in at.code] == ["python", "bash"]
-    at.session_state[f"_download_{'kv-pages' if page == 'kv' else name}"] = True
+    at.session_state[f"_download_{'kv-pages' if page == 'kv' else page}"] = True
     at.run()
     labels = [button.proto.label for button in at.get("download_button")]
     assert labels == ["PDF", "SVG", "PNG", "CSV", "JSON", "LaTeX"]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +28,6 @@ from roofline.units import number, show
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
-CONFIGS = Path(roofline.__file__).parent / "data" / "models"
 SMALL = {"model": "llama-3.1-8b", "hardware": ("h100-sxm",)}
 LARGE = {"model": "deepseek-v3.2", "hardware": ("h200-sxm",)}
 

@@ -45,7 +45,8 @@ LAYERS = (  # from low to high; a package counts as one, and its modules may imp
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 UPWARD: dict[tuple[str, str], str] = {
-    ("answer", "tables"): "an answer loads the writer of a format when it is asked for it"
+    ("answer", "tables"): "an answer loads the writer of a format when it is asked for it",
+    ("accelerators", "_generated"): "the ridge of a roof is the law's, printed as a function of numbers",
 }
 SYMBOLIC = {name for names in LAYERS[LEVEL["kernel"] : LEVEL["crossovers"] + 1] for name in names} | {
     "symbols",

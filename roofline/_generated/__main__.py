@@ -64,7 +64,7 @@ def _law() -> tuple[list[str], Tables]:
     """The law of the roofline."""
     from roofline import law
 
-    exprs = {"ridge": law.ridge(), "attainable": law.attainable()}
+    exprs = {"ridge": law.ridge(), "intensity": law.intensity(), "attainable": law.attainable()}
     return [source(name, e) for name, e in exprs.items()], {}
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from roofline._generated import law
 from roofline.accelerators.sourcing import KINDS, Lines, Source, numbers
 from roofline.errors import NoAnswer, UnknownName
 
@@ -44,7 +45,7 @@ class Roof:
     @property
     def ridge(self) -> float:
         """Ridge point peak / bandwidth [FLOP/B]."""
-        return self.peak / self.bandwidth
+        return float(law.ridge(peak=self.peak, bandwidth=self.bandwidth))
 
     @property
     def has_rates(self) -> bool:

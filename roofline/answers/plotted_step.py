@@ -118,7 +118,7 @@ def _aside(row: Record) -> Record:
 def _whole(asked: Asked, rows: list[Record]) -> Record:
     """The step as one point; it lies below the roofs as far as its kernels take turns at what binds."""
     flops, moved, time = sum(r["flops"] for r in rows), sum(r["bytes"] for r in rows), asked.bounds.lower
-    place = {"intensity_flop_per_byte": flops / moved, "attained_flop_per_s": flops / time}
+    place = {"intensity_flop_per_byte": law.intensity(flops=flops, bytes=moved), "attained_flop_per_s": flops / time}
     limits = {"time_lower_s": time, "time_upper_s": asked.bounds.upper, "bound": _bound(asked)}
     return {"hardware": asked.part.id, **place, **limits}
 

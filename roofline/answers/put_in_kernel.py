@@ -47,9 +47,8 @@ def work_steps(row: Record, inputs: Record) -> Section:
     formulas = list(dict.fromkeys(f for name in names for f in _rule_steps(name, row["values"], numbers, ())))
     formulas += [_total_step(name, expr, values, row[name] / runs) for name, expr in exprs.items()]
     if row["flops"] and row["bytes"]:
-        ratio = SYMBOLS["flops"] / SYMBOLS["bytes"]
         found = {"flops": row["flops"] / runs, "bytes": row["bytes"] / runs}
-        formulas.append(_step("intensity", ratio, found, row["intensity_flop_per_byte"]))
+        formulas.append(_step("intensity", law.intensity(), found, row["intensity_flop_per_byte"]))
     told = "; ".join(f"{name} = {number(value, 6)}" for name, value in values.items())
     lines = [
         f"{kernel.title}; {number(runs)} {'run' if runs == 1 else 'runs'} in the step.",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from roofline._generated import law
 from roofline.answer import Answer
 from roofline.answers.common import chosen
 from roofline.answers.step_asked import Asked, ask, workload
@@ -119,7 +120,10 @@ def document(asked: Asked, acceptance: float | None = None, slo: float | None = 
     totals: dict[str, Any] = {
         q: sum(r[q] for r in rows) for q in ("flops", "vector_flops", "exps", "bytes", "link_bytes")
     }
-    totals |= {"intensity_flop_per_byte": totals["flops"] / totals["bytes"], "n_kernels": asked.step.n_kernels}
+    totals |= {
+        "intensity_flop_per_byte": law.intensity(flops=totals["flops"], bytes=totals["bytes"]),
+        "n_kernels": asked.step.n_kernels,
+    }
     gained = _gained(load, acceptance)
     return {
         "model": asked.model.id,
@@ -176,7 +180,7 @@ def kernel_row(cost: UseCost, asked: Asked) -> dict[str, Any]:
         "exps": cost.exps * runs,
         "bytes": cost.bytes * runs,
         "link_bytes": cost.link_bytes * runs,
-        "intensity_flop_per_byte": cost.flops / cost.bytes if cost.bytes else None,
+        "intensity_flop_per_byte": law.intensity(flops=cost.flops, bytes=cost.bytes) if cost.bytes else None,
         "time_lower_s": cost.lower * runs,
         "time_upper_s": cost.upper * runs,
         "share": cost.lower * runs / whole if whole else 0.0,

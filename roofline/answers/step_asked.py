@@ -45,7 +45,7 @@ def workload(
 ) -> Workload:
     """The workload; q_len has a value of its own in decode only."""
     if q_len is None:
-        if phase not in ("decode",) and phase in ("oneshot", "chunked", "mixed"):
+        if phase in ("oneshot", "chunked", "mixed"):
             raise BadValue("q_len", "nothing", "the new tokens per sequence of the prefill", f"phase {phase}")
         q_len = 1 + drafts
     return Workload(phase, batch, q_len, context, drafts, prefill_batch, prefill_context, image_tokens).checked()

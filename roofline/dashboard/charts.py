@@ -8,11 +8,11 @@ from typing import Any
 
 import streamlit as st
 
+from roofline.dashboard import kit
 from roofline.plan.numbers import BOUND
 from roofline.units import number, show
 
 Spec = dict[str, Any]
-ZOOM = {"name": "zoom", "select": "interval", "bind": "scales"}
 TERA = 1e12
 BINARY = {  # labels of axes in powers of two
     "labelExpr": "datum.value >= 1048576 ? datum.value / 1048576 + 'Mi' : "
@@ -60,7 +60,7 @@ def log_axis(field: str, title: str, domain: Sequence[float], base: int = 10, **
 def layered(layers: Iterable[Spec], height: int = 460, **more: Any) -> Spec:
     """Layers over one another, with the zoom in the first; each layer brings its data.  Legends stand below."""
     first, *rest = layers
-    first = {**first, "params": [ZOOM, *first.get("params", [])]}
+    first = {**first, "params": [kit.ZOOM, *first.get("params", [])]}
     stacked = {"legend": {"layout": {"bottom": {"direction": "vertical", "anchor": "start"}}}}
     fit = {"type": "fit-x", "contains": "padding"}  # the height is that of the axes, without the legends
     return {"height": height, "autosize": fit, "layer": [first, *rest], "config": stacked, **more}

@@ -251,7 +251,7 @@ def switch(name: str, default: bool = False) -> Control:
 
 
 def text(name: str, default: str = "", longest: int = 4000) -> Control:
-    """Text of limited length, for state that no widget holds, such as an encoded list."""
+    """Text of limited length."""
     return Control(name, "text", default, high=longest)
 
 

@@ -103,16 +103,14 @@ def _cells(column: Column, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     return [None if v is None else float(f"{v / column.scale:.6g}") for v in values]
 
 
-def explain(answer: Answer, *, titles: Iterable[str] | None = None) -> None:
+def explain(answer: Answer) -> None:
     """The sections of an answer: derivation, numbers put in, sources."""
-    wanted = None if titles is None else set(titles)
     for section in answer.sections:
-        if wanted is None or section.title in wanted:
-            st.markdown(f"**{escape(section.title)}**")
-            for formula in section.formulas:
-                st.latex(formula)
-            if section.lines:
-                st.markdown("\n".join(f"- {prose(line)}" for line in section.lines))
+        st.markdown(f"**{escape(section.title)}**")
+        for formula in section.formulas:
+            st.latex(formula)
+        if section.lines:
+            st.markdown("\n".join(f"- {prose(line)}" for line in section.lines))
 
 
 def prose(text: str) -> str:

@@ -15,7 +15,7 @@ from roofline.answers.plotted_step import step_data
 from roofline.answers.step import step
 from roofline.answers.step_report import OMITS
 from roofline.dashboard import charts, kit, step_controls, visits
-from roofline.dashboard.controls import NOTES, choice, escape
+from roofline.dashboard.controls import choice, escape
 from roofline.dashboard.selection import ALL_ROOFS, Selection
 from roofline.dashboard.step_controls import workload_and_deployment
 from roofline.models import Model
@@ -80,13 +80,7 @@ def _clicked() -> None:
 def _kernel(found: Answer) -> str:
     """The kernel to explain, by name."""
     names = (NOTHING, *dict.fromkeys(row["name"] for row in found.rows))
-    gone = st.session_state.get("kernel", NOTHING) not in names  # chosen before the model or the phase was
-    if gone:
-        st.session_state["kernel"] = NOTHING
-    name = str(choice("kernel", names, NOTHING).show())
-    if gone:
-        st.session_state[NOTES].pop("kernel", None)
-    return name
+    return str(choice("kernel", names, NOTHING).show())
 
 
 def _explanation(found: Answer, name: str) -> tuple[Section, ...]:
@@ -114,7 +108,7 @@ def _detail(told: tuple[Section, ...]) -> None:
             row = st.container(horizontal=True, gap="medium")  # side by side where there is room
             for formula in section.formulas:
                 row.latex(formula.replace(FIRST, FIRST + STRUT, 1), width="content")
-            st.caption("\n".join(f"- {escape(line)}" for line in section.lines))
+            st.caption("\n".join(f"- {kit.prose(line)}" for line in section.lines))
 
 
 def _alt(found: Answer) -> str:
